@@ -1,0 +1,1 @@
+//! Library learning: anti-unification, description length and rewriting.

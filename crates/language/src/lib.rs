@@ -1,0 +1,1 @@
+//! Types, terms, parser, printer, inference and evaluation of the typed motor-program language.
