@@ -12,6 +12,8 @@ pub(crate) enum Lexeme {
     /// A number as written: sign, fraction and exponent are optional.
     Number(String),
     Text(String),
+    /// `$` and a natural number: a variable that the text does not bind.
+    Free(String),
     Lambda,
     ForAll,
     Arrow,
@@ -32,6 +34,7 @@ impl Lexeme {
             Lexeme::Identifier(name) => format!("`{name}`"),
             Lexeme::Number(digits) => format!("the number `{digits}`"),
             Lexeme::Text(_) => "a quoted text".into(),
+            Lexeme::Free(digits) => format!("the free variable `${digits}`"),
             Lexeme::Lambda => "`\\`".into(),
             Lexeme::ForAll => "`forall`".into(),
             Lexeme::Arrow => "`->`".into(),
@@ -108,6 +111,10 @@ impl Lexer<'_, '_> {
                 }
                 '-' if self.peek().is_some_and(|c| c.is_ascii_digit()) => self.number(start),
                 '0'..='9' => self.number(start),
+                '$' if self.peek().is_some_and(|c| c.is_ascii_digit()) => {
+                    self.skip_while(|c| c.is_ascii_digit());
+                    Lexeme::Free(self.source[start + 1..self.at].to_string())
+                }
                 '"' => match self.text(start) {
                     Some(text) => Lexeme::Text(text),
                     None => continue,

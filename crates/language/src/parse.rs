@@ -2,13 +2,15 @@
 //!
 //! ```text
 //! term   ::= ("\" | "λ") name [":" type] "." term | atom atom…
-//! atom   ::= name | natural | "true" | "false" | text | vector | "(" term ")"
+//! atom   ::= name | "$" natural | natural | "true" | "false" | text | vector | "(" term ")"
 //!          | "seq" "[" term, … "]" | "repeat" "(" term "," term ")" | "branch" "(" term "," term "," term ")"
 //! vector ::= ("pose" | "twist" | "wrench") "[" six numbers "]"
 //! ```
 //!
 //! Application associates to the left, a λ reaches as far right as it can, `#` begins a comment, and lists may end with
 //! a comma. A name means the innermost variable of that name, or else the primitive or library entry of the signature.
+//! `$k` is variable k of those that the text does not bind: parts of terms can be written too, though only closed terms
+//! have a type.
 
 use crate::diagnostic::{Report, Span, SyntaxError, suggest};
 use crate::lexer::{KEYWORDS, Lexeme};
@@ -127,7 +129,7 @@ impl Parser<'_> {
     fn starts_atom(&self) -> bool {
         matches!(
             self.cursor.peek(),
-            Lexeme::Identifier(_) | Lexeme::Number(_) | Lexeme::Text(_) | Lexeme::LeftParen
+            Lexeme::Identifier(_) | Lexeme::Number(_) | Lexeme::Text(_) | Lexeme::Free(_) | Lexeme::LeftParen
         )
     }
 
@@ -157,6 +159,19 @@ impl Parser<'_> {
                         None
                     }
                 }
+            }
+            Lexeme::Free(written) => {
+                let (_, span) = self.cursor.advance();
+                let index = written
+                    .parse::<u32>()
+                    .ok()
+                    .and_then(|index| index.checked_add(self.scope.len() as u32));
+                let Some(index) = index else {
+                    let wanted = "the index of a free variable";
+                    self.cursor.error(SyntaxError::BadNumber { written, wanted, span });
+                    return None;
+                };
+                Some((self.store.variable(Index(index)), self.spans.add(span, Vec::new())))
             }
             Lexeme::Text(content) => {
                 let (_, span) = self.cursor.advance();

@@ -150,6 +150,12 @@ pub enum TermError {
         /// The bound.
         limit: u32,
     },
+    /// Normalisation did more work than allowed.
+    #[error("normalising this term takes more than {limit} steps; check its type, or raise the limit")]
+    TooManySteps {
+        /// The bound.
+        limit: u64,
+    },
     /// A word that is a keyword or no identifier.
     #[error(
         "`{name}` cannot be a name: letters, digits, `_` and `'` are allowed, \
