@@ -1,0 +1,236 @@
+//! What has been spoken of so far, and what a pronoun picks from it.
+//!
+//! Candidates come by recency of the clause and, within a clause, object before landmark (the order of centering theory),
+//! filtered by what the verb or preposition asks of a thing:
+//!
+//! | use | asks for |
+//! | --- | --- |
+//! | `pick/put/… it` | something moved before, else any object |
+//! | `open it` | something that opens |
+//! | `close it` | the same, landmarks first: the drawer that the bowl went into |
+//! | `turn it on` | something with a switch |
+//! | `in it`, `inside` | something that holds things; `inside` prefers what was just opened |
+//! | `on it`, `on top` | of the last clause, what carries things; then any |
+//! | `left of it`, … | the landmark of the last clause, if that was such a relation too |
+//!
+//! A drawer has no top of its own: `on top of it` after `close the top drawer of the cabinet` is the cabinet's.
+
+use super::lexicon::Kind;
+use super::plan::Plan;
+use super::tree::{Relation, Verb};
+
+/// A thing spoken of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entity {
+    /// The expression that refers to it.
+    pub(super) plan: Plan,
+    /// Its head noun in the singular.
+    pub(super) head: String,
+    /// The nouns before the head, with the head.
+    pub(super) nouns: Vec<String>,
+    /// Its adjectives.
+    pub(super) adjectives: Vec<String>,
+    /// What it affords.
+    pub(super) kind: Kind,
+    /// What it is a part of.
+    pub(super) whole: Option<Box<Entity>>,
+    /// How many there are, 1 when nothing is said.
+    pub(super) count: u32,
+    /// Whether it is said in the plural.
+    pub(super) is_plural: bool,
+}
+
+/// One clause as later clauses remember it.
+#[derive(Debug)]
+pub(super) struct Event {
+    pub(super) verb: Verb,
+    pub(super) objects: Vec<Entity>,
+    /// The relation of the target to its landmark.
+    pub(super) relation: Option<Relation>,
+    /// The target's landmark first, then those in the marks of the objects.
+    pub(super) landmarks: Vec<Entity>,
+}
+
+/// How a reference is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// What the verb acts on.
+    Object(Verb),
+    /// What a place is given by.
+    Landmark(Relation),
+    /// What something is a part of.
+    Whole,
+}
+
+/// All clauses so far.
+#[derive(Debug, Default)]
+pub(super) struct Discourse {
+    events: Vec<Event>,
+}
+
+impl Discourse {
+    /// Remembers a clause.
+    pub(super) fn add(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    /// Whether these things are in the hand: picked, and not put anywhere since.
+    pub(super) fn holds(&self, things: &[Entity]) -> bool {
+        let last = self
+            .events
+            .iter()
+            .rev()
+            .find(|event| event.objects.iter().any(|object| things.contains(object)));
+        last.is_some_and(|event| event.verb.holds() && event.objects == things)
+    }
+
+    /// What `it` refers to; `current` are the objects of the clause being read, which are not their own landmarks.
+    pub(super) fn it(&self, role: Role, current: &[Entity]) -> Option<Entity> {
+        match role {
+            Role::Object(Verb::Open) => self.first(|e| e.kind.opens).or_else(|| self.first(|_| true)),
+            Role::Object(Verb::Close) => self.closable(),
+            Role::Object(Verb::TurnOn | Verb::TurnOff) => {
+                self.first(|e| e.kind.switches).or_else(|| self.first(|_| true))
+            }
+            Role::Object(_) => self.moved().or_else(|| self.first(|_| true)),
+            Role::Whole => self.first(|_| true),
+            Role::Landmark(relation) => self.landmark(relation, current),
+        }
+    }
+
+    /// What `them` refers to: things coordinated, counted or stacked in one clause, or the objects of the last two.
+    pub(super) fn them(&self) -> Option<Vec<Entity>> {
+        let group = |event: &Event| match &event.objects[..] {
+            [object] if event.verb == Verb::Stack => event.landmarks.first().map(|below| vec![pair(object, below)]),
+            [object] if object.is_plural => Some(vec![object.clone()]),
+            [_, _, ..] => Some(event.objects.clone()),
+            _ => None,
+        };
+        let last = self.events.last().and_then(group);
+        let of_two = || match &self.events[..] {
+            [.., before, last] => match (&before.objects[..], &last.objects[..]) {
+                ([first], [second]) if first != second => Some(vec![first.clone(), second.clone()]),
+                _ => None,
+            },
+            _ => None,
+        };
+        last.or_else(of_two)
+            .or_else(|| self.events.iter().rev().find_map(group))
+    }
+
+    /// The thing that `inside` or `on top` leaves unsaid.
+    pub(super) fn implied(&self, relation: Relation, current: &[Entity]) -> Option<Entity> {
+        let opened = || {
+            self.events
+                .iter()
+                .rev()
+                .find(|e| e.verb == Verb::Open)
+                .and_then(|e| e.objects.last().cloned())
+        };
+        let holder = || self.find(|e| e.kind.holds && !current.contains(e));
+        match relation {
+            Relation::In => opened().or_else(holder),
+            _ => self.landmark(relation, current),
+        }
+    }
+
+    /// The last thing whose description `one` borrows: an object for an object, a landmark for a landmark.
+    pub(super) fn like(&self, role: Role) -> Option<&Entity> {
+        let same_role = self.events.iter().rev().find_map(|event| match role {
+            Role::Object(_) => event.objects.last(),
+            Role::Landmark(_) | Role::Whole => event.landmarks.first(),
+        });
+        same_role.or_else(|| self.in_order().next())
+    }
+
+    /// The last mention with this head noun that passes the test.
+    pub(super) fn mention(&self, head: &str, test: impl Fn(&Entity) -> bool) -> Option<&Entity> {
+        self.in_order().find(|entity| entity.head == head && test(entity))
+    }
+
+    fn landmark(&self, relation: Relation, current: &[Entity]) -> Option<Entity> {
+        let other = |entity: &Entity| !current.contains(entity);
+        let found = match relation {
+            Relation::In => self.find(|e| e.kind.holds && other(e)),
+            Relation::On | Relation::OnTopOf => self.events.iter().rev().find_map(|event| {
+                let mut things = event.objects.iter().chain(&event.landmarks).filter(|e| other(e));
+                things
+                    .clone()
+                    .find(|e| e.kind.carries)
+                    .or_else(|| things.next())
+                    .cloned()
+            }),
+            // `the knife to the right of the plate and the fork to the left of it`: the parallel says what `it` is.
+            _ => self
+                .events
+                .last()
+                .filter(|event| event.relation.is_some_and(is_lateral))
+                .and_then(|event| event.landmarks.first().filter(|e| other(e)).cloned()),
+        };
+        let found = found.or_else(|| self.find(other))?;
+        // Only `in` is about the inside of a drawer.
+        let is_inner_part = found.kind.part && found.kind.holds && relation != Relation::In;
+        Some(match &found.whole {
+            Some(whole) if is_inner_part => (**whole).clone(),
+            _ => found,
+        })
+    }
+
+    fn closable(&self) -> Option<Entity> {
+        let mut things = self
+            .events
+            .iter()
+            .rev()
+            .flat_map(|event| event.landmarks.iter().chain(&event.objects));
+        things.clone().find(|e| e.kind.opens).or_else(|| things.next()).cloned()
+    }
+
+    fn moved(&self) -> Option<Entity> {
+        let moves = |event: &&Event| {
+            !matches!(
+                event.verb,
+                Verb::Open | Verb::Close | Verb::TurnOn | Verb::TurnOff | Verb::Reach
+            )
+        };
+        self.events
+            .iter()
+            .rev()
+            .filter(moves)
+            .find_map(|event| event.objects.last())
+            .cloned()
+    }
+
+    fn first(&self, test: impl Fn(&Entity) -> bool) -> Option<Entity> {
+        self.find(|e| !e.is_plural && test(e)).or_else(|| self.find(test))
+    }
+
+    fn find(&self, test: impl Fn(&Entity) -> bool) -> Option<Entity> {
+        self.in_order().find(|entity| test(entity)).cloned()
+    }
+
+    fn in_order(&self) -> impl Iterator<Item = &Entity> {
+        self.events
+            .iter()
+            .rev()
+            .flat_map(|event| event.objects.iter().rev().chain(&event.landmarks))
+    }
+}
+
+fn is_lateral(relation: Relation) -> bool {
+    matches!(
+        relation,
+        Relation::LeftOf | Relation::RightOf | Relation::FrontOf | Relation::BackOf
+    )
+}
+
+/// Two things as one.
+pub(super) fn pair(first: &Entity, second: &Entity) -> Entity {
+    let plan = Plan::Call("both", vec![first.plan.clone(), second.plan.clone()]);
+    Entity {
+        plan,
+        is_plural: true,
+        count: 1,
+        whole: None,
+        ..first.clone()
+    }
+}

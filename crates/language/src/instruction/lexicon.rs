@@ -1,0 +1,279 @@
+//! What each word can be. English words are ambiguous (`close the drawer`, `close to the plate`; `an orange`, `an
+//! orange mug`), so an [`Entry`] lists every category and the grammar chooses by context.
+
+use super::tree::{Position, Relation};
+use super::vocabulary::{
+    ADJECTIVES, ADVERBS, COLOURS, DETERMINERS, FUNCTION_WORDS, IRREGULAR_PLURALS, NOUNS, NUMBERS, POSITIONS,
+    PREPOSITIONS, VERBS,
+};
+use super::words::singular;
+
+/// What a thing affords, as far as the resolution of references needs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent features of a noun, read by name"
+)]
+pub(super) struct Kind {
+    /// Things go into it.
+    pub(super) holds: bool,
+    /// Things go onto it.
+    pub(super) carries: bool,
+    /// It can be opened and closed.
+    pub(super) opens: bool,
+    /// It can be turned on and off.
+    pub(super) switches: bool,
+    /// It is a part of something larger.
+    pub(super) part: bool,
+    /// It is where all the things are, so that `the left of the table` is simply the left.
+    pub(super) workspace: bool,
+}
+
+/// Prepositions: those that name a relation, and those whose relation depends on what follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Preposition {
+    On,
+    In,
+    Under,
+    OnTopOf,
+    NextTo,
+    BackOf,
+    Between,
+    At,
+    To,
+    From,
+    OutOf,
+    Off,
+}
+
+impl Preposition {
+    /// Whether it says where the thing comes from, never where it goes.
+    pub(super) const fn is_source(self) -> bool {
+        matches!(self, Preposition::From | Preposition::OutOf | Preposition::Off)
+    }
+
+    /// The relation to a landmark of this kind. `pushed` tells that the thing stays on its surface.
+    pub(super) const fn relation(self, landmark: Kind, pushed: bool) -> Relation {
+        match self {
+            Preposition::On | Preposition::Off => Relation::On,
+            Preposition::In | Preposition::OutOf => Relation::In,
+            Preposition::Under => Relation::Under,
+            Preposition::OnTopOf => Relation::OnTopOf,
+            Preposition::BackOf => Relation::BackOf,
+            Preposition::From if landmark.holds => Relation::In,
+            Preposition::From => Relation::On,
+            Preposition::To if landmark.holds && !pushed => Relation::In,
+            Preposition::To if landmark.carries && !pushed => Relation::On,
+            Preposition::NextTo | Preposition::At | Preposition::To | Preposition::Between => Relation::NextTo,
+        }
+    }
+}
+
+/// A noun's reading of a word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct NounEntry {
+    pub(super) kind: Kind,
+    pub(super) singular: String,
+    pub(super) is_plural: bool,
+}
+
+/// Every category of one word.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Entry {
+    pub(super) noun: Option<NounEntry>,
+    pub(super) position: Option<Position>,
+    pub(super) number: Option<u32>,
+    pub(super) is_colour: bool,
+    pub(super) is_adjective: bool,
+    pub(super) is_determiner: bool,
+    pub(super) is_verb: bool,
+    pub(super) is_adverb: bool,
+    pub(super) is_preposition: bool,
+    pub(super) is_function: bool,
+}
+
+impl Entry {
+    /// Whether the word is in the lexicon at all.
+    pub(super) fn is_known(&self) -> bool {
+        self.noun.is_some()
+            || self.position.is_some()
+            || self.number.is_some()
+            || self.is_colour
+            || self.is_adjective
+            || self.is_determiner
+            || self.is_verb
+            || self.is_adverb
+            || self.is_preposition
+            || self.is_function
+    }
+
+    /// Whether the word can stand before or as a noun.
+    pub(super) fn is_nominal(&self) -> bool {
+        self.noun.is_some() || self.is_adjective || self.is_colour || self.position.is_some()
+    }
+}
+
+/// Looks a lower-case word up in every list.
+pub(super) fn entry(word: &str) -> Entry {
+    let noun_entry = noun(word)
+        .map(|kind| NounEntry {
+            kind,
+            singular: word.to_owned(),
+            is_plural: false,
+        })
+        .or_else(|| {
+            let stem = singular(word)?;
+            Some(NounEntry {
+                kind: noun(&stem)?,
+                singular: stem,
+                is_plural: true,
+            })
+        });
+    Entry {
+        noun: noun_entry,
+        position: POSITIONS
+            .iter()
+            .find(|(w, _)| *w == word)
+            .map(|(_, position)| *position),
+        number: NUMBERS
+            .iter()
+            .find(|(w, _)| *w == word)
+            .map(|(_, n)| *n)
+            .or_else(|| word.parse().ok().filter(|n| (1..=100).contains(n))),
+        is_colour: lists(COLOURS, word),
+        is_adjective: lists(ADJECTIVES, word),
+        is_determiner: lists(DETERMINERS, word),
+        is_verb: VERBS.iter().any(|(w, _, _)| *w == word),
+        is_adverb: lists(ADVERBS, word),
+        is_preposition: PREPOSITIONS.iter().any(|(words, _)| words[0] == word),
+        is_function: lists(FUNCTION_WORDS, word),
+    }
+}
+
+/// Whether a text of words has this one.
+fn lists(words: &str, word: &str) -> bool {
+    words.split_ascii_whitespace().any(|listed| listed == word)
+}
+
+/// The kind of a noun in the singular.
+pub(super) fn noun(word: &str) -> Option<Kind> {
+    NOUNS
+        .iter()
+        .find(|(_, words)| lists(words, word))
+        .map(|(kind, _)| *kind)
+}
+
+/// The singular of a plural that no rule gives.
+pub(super) fn irregular_plural(word: &str) -> Option<&'static str> {
+    IRREGULAR_PLURALS
+        .iter()
+        .find(|(plural, _)| *plural == word)
+        .map(|(_, stem)| *stem)
+}
+
+/// Every word of the lexicon, nouns in the singular, in a fixed order; some stand in several categories.
+pub fn words() -> impl Iterator<Item = &'static str> {
+    let verbs = VERBS.iter().map(|(word, _, _)| *word);
+    let nouns = NOUNS.iter().flat_map(|(_, words)| words.split_ascii_whitespace());
+    let positions = POSITIONS.iter().map(|(word, _)| *word);
+    let prepositions = PREPOSITIONS.iter().flat_map(|(words, _)| words.iter().copied());
+    let numbers = NUMBERS.iter().map(|(word, _)| *word);
+    let lists = [COLOURS, ADJECTIVES, ADVERBS, DETERMINERS, FUNCTION_WORDS]
+        .into_iter()
+        .flat_map(str::split_ascii_whitespace);
+    verbs
+        .chain(nouns)
+        .chain(positions)
+        .chain(prepositions)
+        .chain(numbers)
+        .chain(lists)
+}
+
+/// The nearest word of the lexicon, if it is near enough to be a slip of the hand: one edit for up to four letters, two
+/// for more. Ties go to the same first letter, then to the earlier word of [`words`].
+pub(super) fn nearest(word: &str) -> Option<&'static str> {
+    let letters: Vec<char> = word.chars().collect();
+    let allowed = match letters.len() {
+        3..=4 => EDIT,
+        5..=24 => 2 * EDIT,
+        _ => return None,
+    };
+    words()
+        .filter(|candidate| candidate.len() > 1 && candidate.len().abs_diff(letters.len()) * EDIT <= allowed)
+        .map(|candidate| {
+            let other: Vec<char> = candidate.chars().collect();
+            (edit_cost(&letters, &other), other.first() != letters.first(), candidate)
+        })
+        .filter(|(cost, _, _)| *cost <= allowed)
+        .min_by_key(|(cost, differs, _)| (*cost, *differs))
+        .map(|(_, _, candidate)| candidate)
+}
+
+/// The cost of inserting, deleting or replacing a letter.
+const EDIT: usize = 2;
+/// The cost of swapping two neighbours, the commonest slip in typing.
+const SWAP: usize = 1;
+
+/// Weighted edit distance with swaps of neighbours (optimal string alignment).
+fn edit_cost(a: &[char], b: &[char]) -> usize {
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).map(|j| j * EDIT).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i * EDIT];
+        for j in 1..=b.len() {
+            let replaced = last[j - 1] + if a[i - 1] == b[j - 1] { 0 } else { EDIT };
+            let mut best = replaced.min(last[j] + EDIT).min(row[j - 1] + EDIT);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(before[j - 2] + SWAP);
+            }
+            row.push(best);
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_spellings_are_found() {
+        let cases = [
+            ("drwaer", Some("drawer")),
+            ("teh", Some("the")),
+            ("bowle", Some("bowl")),
+            ("microwve", Some("microwave")),
+        ];
+        for (typed, meant) in cases {
+            assert_eq!(nearest(typed), meant, "{typed}");
+        }
+        assert_eq!(nearest("xylophone"), None);
+        assert_eq!(nearest("zz"), None);
+    }
+
+    #[test]
+    fn ambiguous_words_keep_all_their_categories() {
+        let orange = entry("orange");
+        assert!(orange.noun.is_some() && orange.is_colour);
+        assert!(entry("moka").noun.is_some());
+        assert!(
+            entry("pots")
+                .noun
+                .is_some_and(|noun| noun.is_plural && noun.singular == "pot")
+        );
+        assert!(!entry("gizmo").is_known());
+    }
+
+    #[test]
+    fn no_noun_stands_in_two_kinds() {
+        let mut nouns: Vec<_> = NOUNS
+            .iter()
+            .flat_map(|(_, words)| words.split_ascii_whitespace())
+            .collect();
+        let total = nouns.len();
+        nouns.sort_unstable();
+        nouns.dedup();
+        assert_eq!(nouns.len(), total);
+    }
+}

@@ -1,0 +1,383 @@
+//! Noun phrases: `both moka pots`, `the top drawer of the cabinet`, `the yellow and white mug`, `table center`.
+//!
+//! ```text
+//! thing    := pronoun | core ("'s" core)* ("of" core)*
+//! core     := determiner* number? modifier* noun+ | determiner* position | noun+ position
+//! modifier := position | adjective | colour ("and" colour)?
+//! ```
+//! A position before a noun is a modifier (`the left plate`), else it is a spot (`the left of the plate`). Modifiers
+//! around `and` share the noun (`the top and the bottom drawer`). Chains are loops, so depth costs no stack.
+
+use super::cursor::{Cursor, Expected};
+use super::error::InstructionError;
+use super::lexicon::Kind;
+use super::tree::{Noun, Phrase, Position, Pronoun};
+use crate::diagnostic::Span;
+
+/// A reference and what its head noun affords.
+pub(super) type Thing = (Noun, Kind);
+
+/// What a preposition can stand before.
+#[derive(Debug)]
+pub(super) enum Landmark {
+    /// A thing.
+    Thing(Thing),
+    /// A position, of something or of the workspace; `article` tells `in the front of` from `in front of`.
+    Spot {
+        position: Position,
+        whole: Option<Thing>,
+        article: bool,
+        span: Span,
+    },
+}
+
+/// Reads what a verb acts on: several when modifiers share a noun.
+pub(super) fn things(cursor: &mut Cursor, after: &str) -> Result<Vec<Thing>, InstructionError> {
+    let start = cursor.at();
+    let core = chain(cursor, after)?;
+    if core.spot.is_some() {
+        cursor.back_to(start);
+        return Err(no_object(cursor, after));
+    }
+    Ok(core.finish_all())
+}
+
+/// Reads what a preposition stands before.
+pub(super) fn landmark(cursor: &mut Cursor, after: &str) -> Result<Landmark, InstructionError> {
+    let start = cursor.at();
+    let core = chain(cursor, after)?;
+    if !core.shared.is_empty() {
+        let span = cursor.span_from(start);
+        return Err(InstructionError::Leftover {
+            words: cursor.words_in(span),
+            span,
+        });
+    }
+    Ok(match core.spot {
+        Some(position) => {
+            let Core {
+                whole, article, span, ..
+            } = core;
+            Landmark::Spot {
+                position,
+                whole: whole.map(|thing| *thing),
+                article,
+                span,
+            }
+        }
+        None => Landmark::Thing(core.finish()),
+    })
+}
+
+/// A phrase that names a spot of a thing as a part of it: `the middle of the tray`.
+pub(super) fn spot_of(position: Position, whole: Noun, span: Span) -> Noun {
+    let nouns = vec![position.primitive().to_owned()];
+    Noun::Phrase(Phrase {
+        nouns,
+        whole: Some(Box::new(whole)),
+        ..empty(span)
+    })
+}
+
+fn no_object(cursor: &mut Cursor, after: &str) -> InstructionError {
+    cursor.expect(Expected::Object);
+    InstructionError::NoObject {
+        after: after.to_owned(),
+        found: cursor.found(),
+        span: cursor.span(),
+    }
+}
+
+fn empty(span: Span) -> Phrase {
+    Phrase {
+        positions: Vec::new(),
+        adjectives: Vec::new(),
+        nouns: Vec::new(),
+        plural: None,
+        count: None,
+        whole: None,
+        contents: None,
+        places: Vec::new(),
+        span,
+    }
+}
+
+/// A noun phrase under construction.
+#[derive(Debug)]
+struct Core {
+    pronoun: Option<Pronoun>,
+    positions: Vec<Position>,
+    adjectives: Vec<String>,
+    shared: Vec<(Vec<Position>, Vec<String>)>,
+    nouns: Vec<String>,
+    plural: Option<String>,
+    count: Option<u32>,
+    both: bool,
+    whole: Option<Box<Thing>>,
+    contents: Option<String>,
+    spot: Option<Position>,
+    article: bool,
+    kind: Kind,
+    span: Span,
+}
+
+impl Core {
+    fn new(span: Span) -> Self {
+        Core {
+            pronoun: None,
+            positions: Vec::new(),
+            adjectives: Vec::new(),
+            shared: Vec::new(),
+            nouns: Vec::new(),
+            plural: None,
+            count: None,
+            both: false,
+            whole: None,
+            contents: None,
+            spot: None,
+            article: false,
+            kind: Kind::default(),
+            span,
+        }
+    }
+
+    fn finish(self) -> Thing {
+        if let Some(pronoun) = self.pronoun {
+            return (Noun::Pronoun(pronoun, self.span), Kind::default());
+        }
+        // `both` counts only before a plural; in `both the soup and the sauce` it announces the coordination.
+        let said = if self.both { Some(2) } else { self.count };
+        let count = said.filter(|n| *n > 1 && self.plural.is_some());
+        let phrase = Phrase {
+            positions: self.positions,
+            adjectives: self.adjectives,
+            nouns: self.nouns,
+            plural: self.plural,
+            count,
+            whole: self.whole.map(|thing| Box::new(thing.0)),
+            contents: self.contents,
+            places: Vec::new(),
+            span: self.span,
+        };
+        (Noun::Phrase(phrase), self.kind)
+    }
+
+    fn finish_all(mut self) -> Vec<Thing> {
+        let shared = std::mem::take(&mut self.shared);
+        if shared.is_empty() {
+            return vec![self.finish()];
+        }
+        let (last, kind) = Core {
+            plural: None,
+            count: None,
+            both: false,
+            ..self
+        }
+        .finish();
+        let with_modifiers = |(positions, adjectives): (Vec<Position>, Vec<String>)| match &last {
+            Noun::Phrase(phrase) => (
+                Noun::Phrase(Phrase {
+                    positions,
+                    adjectives,
+                    ..phrase.clone()
+                }),
+                kind,
+            ),
+            Noun::Pronoun(..) => (last.clone(), kind),
+        };
+        let mut things: Vec<Thing> = shared.into_iter().map(with_modifiers).collect();
+        things.push((last, kind));
+        things
+    }
+
+    /// Adds `of whole`: a part of something, a spot of something, or else what a vessel contains.
+    fn of(mut self, whole: Core) -> Self {
+        let span = self.span.to(whole.span);
+        if self.spot.is_some() || self.kind.part || whole.pronoun.is_some() || whole.nouns.is_empty() {
+            self.whole = Some(Box::new(whole.finish()));
+        } else {
+            let plural = whole.plural.or_else(|| whole.nouns.last().cloned());
+            let modifiers = whole
+                .adjectives
+                .into_iter()
+                .chain(whole.nouns.iter().rev().skip(1).rev().cloned());
+            self.contents = Some(modifiers.chain(plural).collect::<Vec<_>>().join(" "));
+        }
+        Core { span, ..self }
+    }
+
+    fn has_modifier(&self) -> bool {
+        !self.positions.is_empty() || !self.adjectives.is_empty()
+    }
+}
+
+fn chain(cursor: &mut Cursor, after: &str) -> Result<Core, InstructionError> {
+    let mut links = Vec::new();
+    let mut last = core(cursor, after)?;
+    while last.pronoun.is_none() && cursor.is(0, "of") && cursor.starts_noun(1) {
+        cursor.advance();
+        links.push(std::mem::replace(&mut last, core(cursor, "of")?));
+    }
+    Ok(links.into_iter().rev().fold(last, |whole, part| part.of(whole)))
+}
+
+fn core(cursor: &mut Cursor, after: &str) -> Result<Core, InstructionError> {
+    let start = cursor.at();
+    let mut core = Core::new(cursor.span());
+    determiners(cursor, &mut core);
+    core.pronoun = match cursor.text(0) {
+        "it" => Some(Pronoun::It),
+        "them" | "they" => Some(Pronoun::Them),
+        _ if core.both && !cursor.starts_noun(0) => Some(Pronoun::Both),
+        _ => None,
+    };
+    if core.pronoun.is_some() {
+        if matches!(cursor.text(0), "it" | "them" | "they") {
+            cursor.advance();
+            cursor.eat("both");
+        }
+        core.span = cursor.span_from(start);
+        return Ok(core);
+    }
+    while read_modifier(cursor, &mut core) {}
+    while core.spot.is_none() && read_noun(cursor, &mut core) {}
+    if core.nouns.is_empty() && core.spot.is_none() {
+        return Err(no_object(cursor, after));
+    }
+    core.span = cursor.span_from(start);
+    if cursor.eat_genitive() {
+        let owner = core;
+        let start = owner.span;
+        core = self::core(cursor, "'s")?;
+        core.whole = Some(Box::new(owner.finish()));
+        core.span = start.to(core.span);
+    }
+    Ok(core)
+}
+
+fn determiners(cursor: &mut Cursor, core: &mut Core) {
+    loop {
+        let counts = cursor.has(1, |entry| entry.is_nominal() || entry.is_determiner) || cursor.is(1, "of");
+        match cursor.text(0) {
+            "both" => core.both = true,
+            "all" => {}
+            "its" | "their" => {
+                core.article = true;
+                core.whole = Some(Box::new((Noun::Pronoun(Pronoun::It, cursor.span()), Kind::default())));
+            }
+            "of" if core.both || core.count.is_some() => {}
+            _ if cursor.has(0, |entry| entry.is_determiner) => core.article = true,
+            _ if counts && cursor.has(0, |entry| entry.number.is_some()) => {
+                core.count = cursor.entry(0).and_then(|entry| entry.number);
+            }
+            _ => return,
+        }
+        cursor.advance();
+    }
+}
+
+/// Reads one position, adjective or `and` before the noun; false where the noun starts.
+fn read_modifier(cursor: &mut Cursor, core: &mut Core) -> bool {
+    let Some(entry) = cursor.entry(0).cloned() else {
+        return false;
+    };
+    let is_modifier = |ahead| cursor.has(ahead, |e| e.is_colour || e.is_adjective || e.position.is_some());
+    let is_nominal = |ahead| cursor.has(ahead, |e| e.is_nominal()) || matches!(cursor.text(ahead), "one" | "ones");
+    let article = usize::from(cursor.has(1, |e| e.is_determiner));
+    let noun_follows = is_nominal(1);
+    let two_colours = |ahead| cursor.has(ahead, |e| e.is_colour) && is_nominal(ahead + 1);
+    let shares_noun =
+        |and| is_modifier(and + 1 + article_after(cursor, and)) && is_nominal(and + 2 + article_after(cursor, and));
+    if cursor.is(0, "and") {
+        let colours = article == 0 && core.adjectives.last().is_some_and(|word| is_colour(word)) && two_colours(1);
+        if colours {
+            core.adjectives.push("and".to_owned());
+        } else if core.has_modifier() && shares_noun(0) {
+            core.shared.push((
+                std::mem::take(&mut core.positions),
+                std::mem::take(&mut core.adjectives),
+            ));
+        } else {
+            return false;
+        }
+        (0..=if colours { 0 } else { article }).for_each(|_| cursor.advance());
+        return true;
+    }
+    let and_follows = cursor.is(1, "and") && (shares_noun(1) || (entry.is_colour && two_colours(2)));
+    let is_open = cursor.is(0, "open") && core.article && noun_follows;
+    if is_open || ((entry.is_colour || entry.is_adjective) && (noun_follows || and_follows || entry.noun.is_none())) {
+        core.adjectives.push(cursor.text(0).to_owned());
+    } else if let Some(position) = entry.position {
+        if noun_follows || and_follows {
+            core.positions.push(position);
+        } else if core.has_modifier() {
+            return false;
+        } else {
+            core.spot = Some(position);
+            cursor.advance();
+            return false;
+        }
+    } else {
+        return false;
+    }
+    cursor.advance();
+    true
+}
+
+fn article_after(cursor: &Cursor, and: usize) -> usize {
+    usize::from(cursor.has(and + 1, |entry| entry.is_determiner))
+}
+
+fn is_colour(word: &str) -> bool {
+    super::lexicon::entry(word).is_colour
+}
+
+/// Reads one noun of a compound; false after the last.
+fn read_noun(cursor: &mut Cursor, core: &mut Core) -> bool {
+    let in_compound = !core.nouns.is_empty();
+    if !in_compound && matches!(cursor.text(0), "one" | "ones") && (core.article || core.has_modifier()) {
+        core.plural = cursor.is(0, "ones").then(|| "ones".to_owned());
+        core.nouns.push("one".to_owned());
+        cursor.advance();
+        return false;
+    }
+    let Some(entry) = cursor.entry(0).cloned() else {
+        return false;
+    };
+    if let Some(noun) = entry.noun {
+        cursor.expect(if in_compound {
+            Expected::MoreOrPlace
+        } else {
+            Expected::Object
+        });
+        // A plural inside a compound keeps its form (`cookies box`); only the head is counted.
+        if let (Some(surface), Some(last)) = (core.plural.take(), core.nouns.last_mut()) {
+            *last = surface;
+        }
+        core.plural = noun.is_plural.then(|| cursor.text(0).to_owned());
+        core.kind = noun.kind;
+        core.nouns.push(noun.singular);
+        cursor.advance();
+        return true;
+    }
+    let Some(position) = entry.position.filter(|_| in_compound && core.whole.is_none()) else {
+        return false;
+    };
+    let names_part = cursor.has(1, |e| e.noun.as_ref().is_some_and(|noun| noun.kind.part)) && !cursor.is(1, "side");
+    let names_spot = matches!(position, Position::Middle | Position::Center)
+        && !cursor.is(1, "of")
+        && !cursor.has(1, |e| e.is_nominal());
+    if !names_part && !names_spot {
+        return false;
+    }
+    let span = core.span;
+    let owner = std::mem::replace(core, Core::new(span));
+    core.whole = Some(Box::new(owner.finish()));
+    cursor.advance();
+    if names_spot {
+        core.spot = Some(position);
+    } else {
+        core.positions.push(position);
+    }
+    names_part
+}

@@ -1,0 +1,291 @@
+//! Syntax tree to program: every reference resolved, every coordination spelt out.
+//!
+//! Departures from the letter of the text, all for a robot with one hand:
+//! * `both pots` repeats the motion (`repeat(…, 2)`), several objects become several motions in their order;
+//! * `pick up both bowls and place them in the tray` picks and places one, then the other;
+//! * `them` after `stack` is one thing to hold (`both a b`);
+//! * `put` of a thing already in the hand is `place`, for `put` includes the picking.
+
+use super::discourse::{Discourse, Entity, Event, Role, pair};
+use super::error::InstructionError;
+use super::plan::Plan;
+use super::tree::{Clause, Instruction, Noun, Phrase, Place, Pronoun, Relation, Verb};
+use crate::diagnostic::Span;
+
+/// The largest expression that one reference may stand for; `between it and it` doubles it at every use.
+const MAX_REFERENCE: usize = 512;
+
+/// Resolves all references of an instruction.
+///
+/// # Errors
+/// When a pronoun has no antecedent, or references grow without bound.
+pub fn resolve(instruction: &Instruction) -> Result<Plan, InstructionError> {
+    let mut discourse = Discourse::default();
+    let mut steps: Vec<Step> = Vec::new();
+    for clause in &instruction.clauses {
+        let step = step(clause, &mut discourse)?;
+        steps.push(step);
+    }
+    let mut plans = Vec::new();
+    let mut rest = &steps[..];
+    while let [first, after @ ..] = rest {
+        let together = first.verb.holds() && (first.objects.len() > 1 || first.objects.iter().any(|e| e.count > 1));
+        let followers = after.iter().take_while(|step| together && step.continues).count();
+        let (group, later) = rest.split_at(1 + followers);
+        plans.extend(emit(group));
+        rest = later;
+    }
+    Ok(Plan::seq(plans))
+}
+
+/// One clause with its references resolved.
+struct Step {
+    verb: Verb,
+    objects: Vec<Entity>,
+    goal: Option<Plan>,
+    times: u32,
+    /// Whether the objects are those of the clause before, said as `them`.
+    continues: bool,
+}
+
+/// The motions of steps that share their objects: for each object, each step.
+fn emit(group: &[Step]) -> Vec<Plan> {
+    let [first, ..] = group else { return Vec::new() };
+    let motion = |step: &Step, object: Option<&Entity>| {
+        let arguments = object
+            .map(|entity| entity.plan.clone())
+            .into_iter()
+            .chain(step.goal.clone());
+        Plan::Call(step.verb.primitive(), arguments.collect()).times(step.times)
+    };
+    if first.objects.is_empty() {
+        return group.iter().map(|step| motion(step, None)).collect();
+    }
+    let each = |entity: &Entity| {
+        let motions: Vec<Plan> = group.iter().map(|step| motion(step, Some(entity))).collect();
+        if entity.count == 1 {
+            motions
+        } else {
+            vec![Plan::seq(motions).times(entity.count)]
+        }
+    };
+    first.objects.iter().flat_map(each).collect()
+}
+
+fn step(clause: &Clause, discourse: &mut Discourse) -> Result<Step, InstructionError> {
+    let mut scene = Scene {
+        discourse,
+        landmarks: Vec::new(),
+        said: Vec::new(),
+        current: Vec::new(),
+    };
+    for noun in &clause.objects {
+        let entities = scene.noun(noun, Role::Object(clause.verb))?;
+        scene.said.extend(entities);
+    }
+    // Marks of the objects are less salient than the target, which is what the clause is about.
+    let marks = std::mem::take(&mut scene.landmarks);
+    let objects = std::mem::take(&mut scene.said);
+    scene.current.clone_from(&objects);
+    let goal = match (&clause.target, clause.verb) {
+        (None, _) => None,
+        (Some(Place::Relative(relation, noun)), Verb::Stack) => Some(scene.one(noun, Role::Landmark(*relation))?.plan),
+        (Some(Place::Implied(relation, span)), Verb::Stack) => Some(scene.implied(*relation, *span)?.plan),
+        (Some(place), _) => Some(scene.place(place)?),
+    };
+    let mut landmarks = scene.landmarks;
+    landmarks.extend(marks);
+    let continues = matches!(clause.objects[..], [Noun::Pronoun(Pronoun::Them | Pronoun::Both, _)]);
+    let verb = if clause.verb == Verb::Put && discourse.holds(&objects) {
+        Verb::Place
+    } else {
+        clause.verb
+    };
+    let relation = match &clause.target {
+        Some(Place::Relative(relation, _) | Place::Implied(relation, _)) => Some(*relation),
+        _ => None,
+    };
+    discourse.add(Event {
+        verb,
+        objects: objects.clone(),
+        relation,
+        landmarks,
+    });
+    Ok(Step {
+        verb,
+        objects,
+        goal,
+        times: clause.times,
+        continues,
+    })
+}
+
+/// A clause being resolved.
+struct Scene<'d> {
+    discourse: &'d Discourse,
+    /// Landmarks met so far.
+    landmarks: Vec<Entity>,
+    /// The clause's objects before the one being read, which `the cabinet and its top drawer` refers to.
+    said: Vec<Entity>,
+    /// All of the clause's objects, once they are read; none of them is its own landmark.
+    current: Vec<Entity>,
+}
+
+impl Scene<'_> {
+    fn noun(&mut self, noun: &Noun, role: Role) -> Result<Vec<Entity>, InstructionError> {
+        let (pronoun, span) = match noun {
+            Noun::Phrase(phrase) => return Ok(vec![self.phrase(phrase, role)?]),
+            Noun::Pronoun(pronoun, span) => (*pronoun, *span),
+        };
+        let found = match pronoun {
+            Pronoun::It => {
+                let said = self.said.last().filter(|_| !matches!(role, Role::Object(_))).cloned();
+                said.or_else(|| self.discourse.it(role, &self.current))
+                    .map(|entity| vec![entity])
+            }
+            Pronoun::Them | Pronoun::Both => self.discourse.them(),
+        };
+        found.ok_or_else(|| no_antecedent(pronoun.word(), span))
+    }
+
+    /// A reference where only one thing can stand: several become `both`.
+    fn one(&mut self, noun: &Noun, role: Role) -> Result<Entity, InstructionError> {
+        let mut entities = self.noun(noun, role)?.into_iter();
+        let Some(first) = entities.next() else {
+            return Err(no_antecedent("them", noun.span()));
+        };
+        let entity = entities.fold(first, |group, next| pair(&group, &next));
+        if entity.plan.size() > MAX_REFERENCE {
+            return Err(InstructionError::TooLong {
+                found: entity.plan.size(),
+                limit: MAX_REFERENCE,
+                unit: "nested references",
+            });
+        }
+        if matches!(role, Role::Landmark(_)) {
+            self.landmarks.push(entity.clone());
+        }
+        Ok(entity)
+    }
+
+    fn phrase(&mut self, phrase: &Phrase, role: Role) -> Result<Entity, InstructionError> {
+        let mut adjectives = phrase.adjectives.clone();
+        let mut nouns = phrase.nouns.clone();
+        let mut plural = phrase.plural.clone().filter(|_| phrase.count.is_none());
+        if nouns.last().is_some_and(|noun| noun == "one") {
+            let like = self
+                .discourse
+                .like(role)
+                .ok_or_else(|| no_antecedent("one", phrase.span))?;
+            nouns.clone_from(&like.nouns);
+            plural = None;
+            if adjectives.is_empty() {
+                adjectives.clone_from(&like.adjectives);
+            }
+        }
+        let head = nouns.last().cloned().unwrap_or_default();
+        let kind = super::lexicon::noun(&head).unwrap_or_default();
+        let whole = match &phrase.whole {
+            Some(whole) => Some(self.one(whole, Role::Whole)?),
+            None if kind.part && nouns.len() == 1 && phrase.count.is_none() => {
+                let is_bare = phrase.positions.is_empty() && adjectives.is_empty() && phrase.places.is_empty();
+                match self.discourse.mention(&head, |e| is_bare || e.whole.is_some()) {
+                    // `close the drawer` after `open the top drawer of the cabinet` is that very drawer.
+                    Some(same) if is_bare => return Ok(same.clone()),
+                    found => found.and_then(|other| other.whole.as_deref().cloned()),
+                }
+            }
+            None => None,
+        };
+        let plan = name(&adjectives, &nouns, plural.as_deref(), phrase.contents.as_deref());
+        // `the top left drawer` is the top one of the left drawers.
+        let mut plan = phrase.positions.iter().rev().fold(plan, |plan, position| {
+            Plan::Call("at", vec![plan, Plan::Call(position.primitive(), Vec::new())])
+        });
+        if let Some(whole) = &whole {
+            plan = Plan::Call("part", vec![plan, whole.plan.clone()]);
+        }
+        for place in &phrase.places {
+            let pose = self.place(place)?;
+            plan = Plan::Call("at", vec![plan, pose]);
+        }
+        if plan.size() > MAX_REFERENCE {
+            return Err(InstructionError::TooLong {
+                found: plan.size(),
+                limit: MAX_REFERENCE,
+                unit: "nested references",
+            });
+        }
+        let (whole, count) = (whole.map(Box::new), phrase.count.unwrap_or(1));
+        Ok(Entity {
+            plan,
+            head,
+            nouns,
+            adjectives,
+            kind,
+            whole,
+            count,
+            is_plural: phrase.plural.is_some(),
+        })
+    }
+
+    fn place(&mut self, place: &Place) -> Result<Plan, InstructionError> {
+        Ok(match place {
+            Place::Position(position) => Plan::Call(position.primitive(), Vec::new()),
+            Place::Relative(relation, noun) => {
+                let landmark = self.one(noun, Role::Landmark(*relation))?;
+                Plan::Call(relation.primitive(), vec![landmark.plan])
+            }
+            Place::Implied(relation, span) => {
+                let landmark = self.implied(*relation, *span)?;
+                Plan::Call(relation.primitive(), vec![landmark.plan])
+            }
+            Place::Between(first, second) => {
+                let role = Role::Landmark(Relation::NextTo);
+                let (first, second) = match (&**first, self.noun(first, role)?.as_slice()) {
+                    (Noun::Pronoun(..), [first, second]) => (first.clone(), second.clone()),
+                    _ => (self.one(first, role)?, self.one(second, role)?),
+                };
+                Plan::Call("between", vec![first.plan, second.plan])
+            }
+        })
+    }
+
+    fn implied(&mut self, relation: Relation, span: Span) -> Result<Entity, InstructionError> {
+        let found = self.discourse.implied(relation, &self.current);
+        let word = match relation {
+            Relation::In => "inside",
+            Relation::OnTopOf => "on top",
+            Relation::Under => "underneath",
+            _ => "there",
+        };
+        let entity = found.ok_or_else(|| no_antecedent(word, span))?;
+        self.landmarks.push(entity.clone());
+        Ok(entity)
+    }
+}
+
+/// The name of a thing: `yellow and white mug`, `bottle of wine`.
+fn name(adjectives: &[String], nouns: &[String], plural: Option<&str>, contents: Option<&str>) -> Plan {
+    let (head, compound) = nouns
+        .split_last()
+        .map_or(("", nouns), |(head, before)| (head.as_str(), before));
+    let words = adjectives
+        .iter()
+        .chain(compound)
+        .map(String::as_str)
+        .chain([plural.unwrap_or(head)]);
+    let mut name = words.collect::<Vec<_>>().join(" ");
+    if let Some(contents) = contents {
+        name.push_str(" of ");
+        name.push_str(contents);
+    }
+    Plan::Text(name)
+}
+
+fn no_antecedent(word: &str, span: Span) -> InstructionError {
+    InstructionError::NoAntecedent {
+        word: word.to_owned(),
+        span,
+    }
+}
