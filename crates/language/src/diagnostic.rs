@@ -177,7 +177,7 @@ pub enum InferError {
         #[label("this is {found}")]
         span: Option<Span>,
         /// What the expectation comes from.
-        #[label("{reason}")]
+        #[label("this wants {wanted}")]
         origin: Option<Span>,
     },
     /// An application of something that is no function.
@@ -200,21 +200,19 @@ pub enum InferError {
         origin: Option<Span>,
     },
     /// A type that would contain itself.
-    #[error("found a type that contains itself: {variable} would be {wanted}")]
-    #[diagnostic(help("a term cannot be applied to itself; give the λ-bound variable one use"))]
+    #[error("found a type that contains itself: {found} would have to be {wanted}")]
+    #[diagnostic(help("a term cannot be applied to itself; give the function and its argument names of their own"))]
     Infinite {
-        /// The variable.
-        variable: String,
-        /// What it would have to be.
+        /// The type that the term has.
+        found: String,
+        /// The type that its place wants.
         wanted: String,
         /// The term.
         #[label("here")]
         span: Option<Span>,
         /// What the expectation comes from.
-        #[label("{reason}")]
+        #[label("this wants {wanted}")]
         origin: Option<Span>,
-        /// Where the expectation comes from, in words.
-        reason: String,
     },
     /// A constant that the signature does not have.
     #[error("nothing in the signature is called `{name}`")]

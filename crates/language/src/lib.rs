@@ -23,6 +23,9 @@
 //! ```
 
 mod diagnostic;
+mod evaluate;
+mod infer;
+pub mod instruction;
 mod lexer;
 mod parse;
 mod parse_type;
@@ -36,6 +39,8 @@ mod types;
 mod unify;
 
 pub use diagnostic::{InferError, ProgramError, Report, Span, SyntaxError, suggest};
+pub use evaluate::{EvaluateError, Event, Limits, evaluate, evaluate_within, show_trace};
+pub use infer::{Typed, check, infer, infer_at, read};
 pub use lexer::{KEYWORDS, is_identifier};
 pub use parse::{Parsed, parse, parse_scheme, parse_type};
 pub use print::{pretty, print};

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use thiserror::Error;
 
 use crate::diagnostic::InferError;
+use crate::infer::infer;
 use crate::parse::parse_scheme;
 use crate::term::{Name, TermError, TermId, TermStore};
 use crate::types::Scheme;
@@ -237,6 +238,82 @@ impl Signature {
         )
     }
 
+    /// Adds a library entry: infers and generalises the type of its definition.
+    ///
+    /// The definition is closed and calls primitives and earlier entries only, so the library has no cycles.
+    pub fn define(&mut self, store: &mut TermStore, name: &str, body: TermId) -> Result<Name, SignatureError> {
+        let spelled = store.name(name)?;
+        if store.constants(body).contains(&spelled) && self.get(spelled).is_none() {
+            return Err(SignatureError::Recursive { name: name.to_string() });
+        }
+        let scheme = infer(store, self, body).map_err(|errors| SignatureError::IllTyped {
+            name: name.to_string(),
+            errors,
+        })?;
+        self.insert(
+            store,
+            Entry {
+                name: spelled,
+                scheme,
+                kind: Kind::Library { body },
+            },
+        )
+    }
+
+    /// Removes a library entry that no other entry calls. Programs that call it must be inlined before.
+    pub fn remove(&mut self, store: &TermStore, name: Name) -> Result<Entry, SignatureError> {
+        let spelling = |name| store.spelling(name).to_string();
+        let Some((&at, _)) = self.positions.get(&name).zip(self.get(name).and_then(Entry::body)) else {
+            return Err(SignatureError::NotDefined { name: spelling(name) });
+        };
+        if let Some((user, _)) = self.library().find(|&(_, body)| store.constants(body).contains(&name)) {
+            return Err(SignatureError::InUse {
+                name: spelling(name),
+                user: spelling(user.name),
+            });
+        }
+        let removed = self.entries.remove(at);
+        self.positions = self
+            .entries
+            .iter()
+            .enumerate()
+            .map(|(at, entry)| (entry.name, at))
+            .collect();
+        Ok(removed)
+    }
+
+    /// The term with the library entries that `chosen` picks replaced by their definitions, also inside definitions.
+    pub fn inline(
+        &self,
+        store: &mut TermStore,
+        term: TermId,
+        chosen: impl Fn(Name) -> bool,
+    ) -> Result<TermId, TermError> {
+        let mut needed = store.constants(term);
+        let mut at = 0;
+        while let Some(&name) = needed.get(at) {
+            if let Some(body) = self.get(name).and_then(Entry::body).filter(|_| chosen(name)) {
+                let inner = store.constants(body);
+                needed.extend(
+                    inner
+                        .into_iter()
+                        .filter(|inner| !needed.contains(inner))
+                        .collect::<Vec<_>>(),
+                );
+            }
+            at += 1;
+        }
+        // Entries call earlier ones only, so in order of definition every replacement is ready when it is needed.
+        let mut replaced: FxHashMap<TermId, TermId> = FxHashMap::default();
+        for (entry, body) in self.library() {
+            if needed.contains(&entry.name) && chosen(entry.name) {
+                let body = replace_parts(store, body, &mut replaced)?;
+                replaced.insert(store.constant(entry.name), body);
+            }
+        }
+        replace_parts(store, term, &mut replaced)
+    }
+
     /// The entry of a name.
     pub fn get(&self, name: Name) -> Option<&Entry> {
         self.positions.get(&name).map(|&at| &self.entries[at])
@@ -272,9 +349,108 @@ impl Signature {
     }
 }
 
+/// Rebuilds a term with closed parts replaced, and adds what it rebuilt to the replacements. An entry's constant occurs
+/// in later definitions only, so nothing that was rebuilt before its replacement was known mentions it.
+fn replace_parts(
+    store: &mut TermStore,
+    term: TermId,
+    replaced: &mut FxHashMap<TermId, TermId>,
+) -> Result<TermId, TermError> {
+    if let Some(&known) = replaced.get(&term) {
+        return Ok(known);
+    }
+    let children = store.get(term).children();
+    if children.is_empty() {
+        return Ok(term);
+    }
+    let mut parts = Vec::with_capacity(children.len());
+    for (child, _) in children {
+        parts.push(replace_parts(store, child, replaced)?);
+    }
+    let rebuilt = store.with_children(term, &parts)?;
+    replaced.insert(term, rebuilt);
+    Ok(rebuilt)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parse::parse;
+    use crate::print::print;
+
+    fn library(definitions: &[(&str, &str)]) -> (TermStore, Signature) {
+        let mut store = TermStore::new();
+        let mut signature = Signature::standard(&mut store);
+        for (name, source) in definitions {
+            let body = parse(&mut store, &signature, source).unwrap().term;
+            signature.define(&mut store, name, body).unwrap();
+        }
+        (store, signature)
+    }
+
+    #[test]
+    fn definitions_are_generalised() {
+        let (store, signature) = library(&[
+            ("f0", r"\x. \p. seq[pick x, place x p]"),
+            ("twice", r"\f. \x. f (f x)"),
+            ("f1", r#"twice (\m. seq[m, m]) (f0 "bowl" (twice (\p. p) left))"#),
+        ]);
+        let shown: Vec<String> = signature
+            .library()
+            .map(|(entry, _)| store.types().show_scheme(entry.scheme))
+            .collect();
+        assert_eq!(
+            shown,
+            ["Lang -> Pose -> Motion", "forall a. (a -> a) -> a -> a", "Motion"]
+        );
+    }
+
+    #[test]
+    fn bad_definitions_are_refused() {
+        let (mut store, mut signature) = library(&[]);
+        let body = store.call("f0", &[]).unwrap();
+        assert!(matches!(
+            signature.define(&mut store, "f0", body),
+            Err(SignatureError::Recursive { .. })
+        ));
+        assert!(matches!(
+            signature.define(&mut store, "g", body),
+            Err(SignatureError::IllTyped { .. })
+        ));
+        let body = store.seq(&[]).unwrap();
+        assert!(matches!(
+            signature.define(&mut store, "pick", body),
+            Err(SignatureError::Taken { .. })
+        ));
+        assert!(matches!(
+            signature.define(&mut store, "seq", body),
+            Err(SignatureError::BadName(_))
+        ));
+    }
+
+    #[test]
+    fn inlining_removes_the_chosen_calls_and_frees_the_entry() {
+        let (mut store, mut signature) = library(&[
+            ("f0", r"\x. pick x"),
+            ("f1", r#"seq[f0 "a", f0 "b"]"#),
+            ("f2", "repeat(f1, 2)"),
+        ]);
+        let [f0, f1, f2] = ["f0", "f1", "f2"].map(|name| store.find_name(name).unwrap());
+        let call = store.constant(f2);
+        let all = signature.inline(&mut store, call, |_| true).unwrap();
+        assert_eq!(
+            print(&store, all),
+            r#"repeat(seq[(\x. pick x) "a", (\x. pick x) "b"], 2)"#
+        );
+        let some = signature.inline(&mut store, call, |name| name != f0).unwrap();
+        assert_eq!(print(&store, some), r#"repeat(seq[f0 "a", f0 "b"], 2)"#);
+        assert!(matches!(
+            signature.remove(&store, f1),
+            Err(SignatureError::InUse { .. })
+        ));
+        assert!(signature.remove(&store, f2).is_ok() && signature.remove(&store, f1).is_ok());
+        assert!(signature.get(f0).is_some() && signature.get(f1).is_none());
+    }
 
     #[test]
     fn every_row_of_the_table_is_declared_with_its_type() {

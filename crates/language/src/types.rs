@@ -167,7 +167,7 @@ impl Scheme {
 }
 
 /// A type that may not be built.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TypeError {
     /// The type has more than [`MAX_TYPE_SIZE`] nodes or is nested deeper than [`MAX_TYPE_DEPTH`].
     #[error(
