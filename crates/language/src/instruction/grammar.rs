@@ -13,7 +13,7 @@ use super::error::InstructionError;
 use super::lexicon::Preposition;
 use super::phrase::things;
 use super::place::{Mark, attach, marks, target};
-use super::tree::{Clause, Instruction, Noun, Place, Relation, Verb};
+use super::tree::{Clause, Instruction, Noun, Place, Pronoun, Relation, Verb};
 use super::vocabulary::VERBS;
 use crate::diagnostic::Span;
 
@@ -42,7 +42,7 @@ fn instruction(cursor: &mut Cursor) -> Result<Instruction, InstructionError> {
     let mut clauses = Vec::new();
     connectives(cursor);
     loop {
-        clauses.extend(clause(cursor)?);
+        clauses.extend(clause(cursor, !clauses.is_empty())?);
         let joined = connectives(cursor);
         if cursor.is_at_end() && joined != Some("and") {
             return Ok(Instruction { clauses });
@@ -85,7 +85,8 @@ struct Head {
     verb: Option<Verb>,
 }
 
-fn clause(cursor: &mut Cursor) -> Result<Vec<Clause>, InstructionError> {
+/// `follows` tells that a clause came before, so that the object may go unsaid: `pick up the mug and place on the plate`.
+fn clause(cursor: &mut Cursor, follows: bool) -> Result<Vec<Clause>, InstructionError> {
     let start = cursor.at();
     let mut heads = vec![head(cursor)?];
     while cursor.is(0, "and") && cursor.has(1, |entry| entry.is_verb) {
@@ -98,7 +99,7 @@ fn clause(cursor: &mut Cursor) -> Result<Vec<Clause>, InstructionError> {
     let mut clauses = if last.verb == Some(Verb::Reach) || (last.word == "move" && !cursor.starts_noun(0)) {
         vec![reach(cursor, last)?]
     } else {
-        transitive(cursor, last)?
+        transitive(cursor, last, follows)?
     };
     let times = times(cursor);
     let span = cursor.span_from(start);
@@ -155,7 +156,7 @@ struct Segment {
     span: Span,
 }
 
-fn transitive(cursor: &mut Cursor, head: Head) -> Result<Vec<Clause>, InstructionError> {
+fn transitive(cursor: &mut Cursor, head: Head, follows: bool) -> Result<Vec<Clause>, InstructionError> {
     let pushed = matches!(head.verb, Some(Verb::Push | Verb::Pull));
     let announced = cursor.is(0, "both");
     let mut verb = head.verb;
@@ -163,7 +164,12 @@ fn transitive(cursor: &mut Cursor, head: Head) -> Result<Vec<Clause>, Instructio
     let mut segments: Vec<Segment> = Vec::new();
     loop {
         let start = cursor.at();
-        let mut objects: Vec<Noun> = things(cursor, head.word)?.into_iter().map(|(noun, _)| noun).collect();
+        let unsaid = follows && segments.is_empty() && verb.is_some_and(Verb::takes_target) && !cursor.starts_noun(0);
+        let mut objects: Vec<Noun> = if unsaid && cursor.preposition().is_some() {
+            vec![Noun::Pronoun(Pronoun::It, cursor.span_from(start.saturating_sub(1)))]
+        } else {
+            things(cursor, head.word)?.into_iter().map(|(noun, _)| noun).collect()
+        };
         let mut marks = particles_and_marks(cursor, head, &mut verb, pushed)?;
         let span = cursor.span_from(start);
         match segments.last_mut() {

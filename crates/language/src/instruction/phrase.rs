@@ -6,11 +6,11 @@
 //! modifier := position | adjective | colour ("and" colour)?
 //! ```
 //! A position before a noun is a modifier (`the left plate`), else it is a spot (`the left of the plate`). Modifiers
-//! around `and` share the noun (`the top and the bottom drawer`). Chains are loops, so depth costs no stack.
+//! around `and` share the noun (`the top and the bottom drawer`). Chains are loops: depth costs no stack.
 
 use super::cursor::{Cursor, Expected};
 use super::error::InstructionError;
-use super::lexicon::Kind;
+use super::lexicon::{Entry, Kind};
 use super::tree::{Noun, Phrase, Position, Pronoun};
 use crate::diagnostic::Span;
 
@@ -148,10 +148,16 @@ impl Core {
         // `both` counts only before a plural; in `both the soup and the sauce` it announces the coordination.
         let said = if self.both { Some(2) } else { self.count };
         let count = said.filter(|n| *n > 1 && self.plural.is_some());
+        // A spot that is itself a part of something goes by its own name: `the handle of the left`.
+        let spot = self.spot.map(|position| position.primitive().to_owned());
         let phrase = Phrase {
             positions: self.positions,
             adjectives: self.adjectives,
-            nouns: self.nouns,
+            nouns: if self.nouns.is_empty() {
+                spot.into_iter().collect()
+            } else {
+                self.nouns
+            },
             plural: self.plural,
             count,
             whole: self.whole.map(|thing| Box::new(thing.0)),
@@ -221,7 +227,18 @@ fn chain(cursor: &mut Cursor, after: &str) -> Result<Core, InstructionError> {
     Ok(links.into_iter().rev().fold(last, |whole, part| part.of(whole)))
 }
 
+/// A core with the owners before it: `the cabinet's top drawer`.
 fn core(cursor: &mut Cursor, after: &str) -> Result<Core, InstructionError> {
+    let mut core = plain(cursor, after)?;
+    while core.pronoun.is_none() && core.spot.is_none() && cursor.eat_genitive() {
+        let owner = std::mem::replace(&mut core, plain(cursor, "'s")?);
+        core.span = owner.span.to(core.span);
+        core.whole = Some(Box::new(owner.finish()));
+    }
+    Ok(core)
+}
+
+fn plain(cursor: &mut Cursor, after: &str) -> Result<Core, InstructionError> {
     let start = cursor.at();
     let mut core = Core::new(cursor.span());
     determiners(cursor, &mut core);
@@ -245,13 +262,6 @@ fn core(cursor: &mut Cursor, after: &str) -> Result<Core, InstructionError> {
         return Err(no_object(cursor, after));
     }
     core.span = cursor.span_from(start);
-    if cursor.eat_genitive() {
-        let owner = core;
-        let start = owner.span;
-        core = self::core(cursor, "'s")?;
-        core.whole = Some(Box::new(owner.finish()));
-        core.span = start.to(core.span);
-    }
     Ok(core)
 }
 
@@ -261,9 +271,10 @@ fn determiners(cursor: &mut Cursor, core: &mut Core) {
         match cursor.text(0) {
             "both" => core.both = true,
             "all" => {}
-            "its" | "their" => {
+            owner @ ("its" | "their") => {
+                let pronoun = if owner == "its" { Pronoun::It } else { Pronoun::Them };
                 core.article = true;
-                core.whole = Some(Box::new((Noun::Pronoun(Pronoun::It, cursor.span()), Kind::default())));
+                core.whole = Some(Box::new((Noun::Pronoun(pronoun, cursor.span()), Kind::default())));
             }
             "of" if core.both || core.count.is_some() => {}
             _ if cursor.has(0, |entry| entry.is_determiner) => core.article = true,
@@ -282,7 +293,7 @@ fn read_modifier(cursor: &mut Cursor, core: &mut Core) -> bool {
         return false;
     };
     let is_modifier = |ahead| cursor.has(ahead, |e| e.is_colour || e.is_adjective || e.position.is_some());
-    let is_nominal = |ahead| cursor.has(ahead, |e| e.is_nominal()) || matches!(cursor.text(ahead), "one" | "ones");
+    let is_nominal = |ahead| noun_ahead(cursor, ahead);
     let article = usize::from(cursor.has(1, |e| e.is_determiner));
     let noun_follows = is_nominal(1);
     let two_colours = |ahead| cursor.has(ahead, |e| e.is_colour) && is_nominal(ahead + 1);
@@ -303,7 +314,9 @@ fn read_modifier(cursor: &mut Cursor, core: &mut Core) -> bool {
         (0..=if colours { 0 } else { article }).for_each(|_| cursor.advance());
         return true;
     }
-    let and_follows = cursor.is(1, "and") && (shares_noun(1) || (entry.is_colour && two_colours(2)));
+    // `the glass and the red mug` are a glass and a mug, not two mugs.
+    let shares = entry.noun.is_none() && shares_noun(1);
+    let and_follows = cursor.is(1, "and") && (shares || (entry.is_colour && two_colours(2)));
     let is_open = cursor.is(0, "open") && core.article && noun_follows;
     if is_open || ((entry.is_colour || entry.is_adjective) && (noun_follows || and_follows || entry.noun.is_none())) {
         core.adjectives.push(cursor.text(0).to_owned());
@@ -322,6 +335,19 @@ fn read_modifier(cursor: &mut Cursor, core: &mut Core) -> bool {
     }
     cursor.advance();
     true
+}
+
+/// Whether the words from there on lead to a noun over modifiers only; `glass right of the plate` does not past `glass`.
+fn noun_ahead(cursor: &Cursor, from: usize) -> bool {
+    let is_colour = |ahead: usize| cursor.has(ahead, |e| e.is_colour);
+    let is_modifier = |e: &Entry| e.noun.is_none() && (e.is_colour || e.is_adjective || e.position.is_some());
+    let mut ahead = from;
+    while cursor.has(ahead, is_modifier)
+        || (cursor.is(ahead, "and") && ahead > from && is_colour(ahead - 1) && is_colour(ahead + 1))
+    {
+        ahead += 1;
+    }
+    cursor.has(ahead, |e| e.noun.is_some()) || matches!(cursor.text(ahead), "one" | "ones")
 }
 
 fn article_after(cursor: &Cursor, and: usize) -> usize {
