@@ -120,6 +120,10 @@ const BEYOND: &[(&str, &[&str])] = &[
             "open the cabinet and its top drawer",
             "pick up the bowl and the mug and put the plate between them",
             "put the white mug on the left plate and the red one on the right one",
+            "put the left bowl next to the right one",
+            "put the plate under the bowl and lift them",
+            "open the left door of the cabinet and put the cup inside",
+            "close the bottom drawer of the cabinet and put the mug next to it",
         ],
     ),
     (

@@ -98,7 +98,8 @@ impl Discourse {
         }
     }
 
-    /// What `them` refers to: things coordinated, counted or stacked in one clause, or the objects of the last two.
+    /// What `them` refers to: things coordinated, counted or stacked in one clause, the objects of the last
+    /// two, or an object with its landmark.
     pub(super) fn them(&self) -> Option<Vec<Entity>> {
         let group = |event: &Event| match &event.objects[..] {
             [object] if event.verb == Verb::Stack => event.landmarks.first().map(|below| vec![pair(object, below)]),
@@ -114,8 +115,13 @@ impl Discourse {
             },
             _ => None,
         };
-        last.or_else(of_two)
-            .or_else(|| self.events.iter().rev().find_map(group))
+        // `put the plate under the bowl and lift them`: the object and its landmark.
+        let with_landmark = || match self.events.last() {
+            Some(Event { objects, landmarks, .. }) => Some(vec![objects.first()?.clone(), landmarks.first()?.clone()]),
+            None => None,
+        };
+        let earlier = || self.events.iter().rev().find_map(group);
+        last.or_else(of_two).or_else(earlier).or_else(with_landmark)
     }
 
     /// The thing that `inside` or `on top` leaves unsaid.
@@ -129,7 +135,7 @@ impl Discourse {
         };
         let holder = || self.find(|e| e.kind.holds && !current.contains(e));
         match relation {
-            Relation::In => opened().or_else(holder),
+            Relation::In => opened().or_else(holder).map(|found| reachable(found, relation)),
             _ => self.landmark(relation, current),
         }
     }
@@ -168,12 +174,7 @@ impl Discourse {
                 .and_then(|event| event.landmarks.first().filter(|e| other(e)).cloned()),
         };
         let found = found.or_else(|| self.find(other))?;
-        // Only `in` is about the inside of a drawer.
-        let is_inner_part = found.kind.part && found.kind.holds && relation != Relation::In;
-        Some(match &found.whole {
-            Some(whole) if is_inner_part => (**whole).clone(),
-            _ => found,
-        })
+        Some(reachable(found, relation))
     }
 
     fn closable(&self) -> Option<Entity> {
@@ -221,6 +222,15 @@ fn is_lateral(relation: Relation) -> bool {
         relation,
         Relation::LeftOf | Relation::RightOf | Relation::FrontOf | Relation::BackOf
     )
+}
+
+/// The thing itself or what it is a part of: only `in` is about a drawer rather than its cabinet, and never about a door.
+fn reachable(entity: Entity, relation: Relation) -> Entity {
+    let is_inside = relation == Relation::In;
+    match entity.whole {
+        Some(whole) if entity.kind.part && entity.kind.opens && entity.kind.holds != is_inside => *whole,
+        whole => Entity { whole, ..entity },
+    }
 }
 
 /// Two things as one.

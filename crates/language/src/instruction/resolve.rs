@@ -173,9 +173,11 @@ impl Scene<'_> {
         let mut nouns = phrase.nouns.clone();
         let mut plural = phrase.plural.clone().filter(|_| phrase.count.is_none());
         if nouns.last().is_some_and(|noun| noun == "one") {
+            let here = self.said.last().or(self.current.last());
             let like = self
                 .discourse
                 .like(role)
+                .or(here)
                 .ok_or_else(|| no_antecedent("one", phrase.span))?;
             nouns.clone_from(&like.nouns);
             plural = None;
