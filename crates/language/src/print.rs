@@ -46,8 +46,8 @@ enum Place {
 
 struct Printer<'s> {
     store: &'s TermStore,
-    /// The names of the constants of the whole term, which no binder may take.
-    taken: FxHashSet<&'s str>,
+    /// The names that a binder may not take: those of the constants of the whole term and of the binders in scope.
+    taken: FxHashSet<String>,
     /// The names of the binders around the current place, innermost last.
     scope: Vec<String>,
     text: String,
@@ -58,7 +58,7 @@ impl<'s> Printer<'s> {
         let taken = store
             .constants(term)
             .into_iter()
-            .map(|name| store.spelling(name))
+            .map(|name| store.spelling(name).to_string())
             .collect();
         Printer {
             store,
@@ -70,6 +70,9 @@ impl<'s> Printer<'s> {
 
     /// Writes the term on one line; stops and says no once the text is longer than `limit` bytes.
     fn flat(&mut self, term: TermId, place: Place, limit: usize) -> bool {
+        if self.text.len() > limit {
+            return false;
+        }
         let store = self.store;
         let parenthesised = needs_parentheses(store.get(term), place);
         if parenthesised {
@@ -92,7 +95,7 @@ impl<'s> Printer<'s> {
                 self.open_binder(term);
                 self.text.push(' ');
                 let fits = self.flat(*body, Place::Top, limit);
-                self.scope.pop();
+                self.close_binder();
                 fits
             }
             Term::Apply(function, argument) => {
@@ -129,7 +132,7 @@ impl<'s> Printer<'s> {
 
     /// Writes the term on one line if it fits, and its parts on lines of their own if not.
     fn broken(&mut self, term: TermId, place: Place, indent: usize, width: usize) {
-        let (start, scope) = (self.text.len(), self.scope.len());
+        let start = self.text.len();
         let used = self.text[start - self.column()..].chars().count();
         // One character is left for the comma or bracket that may follow.
         let room = width.saturating_sub(used + 1);
@@ -137,7 +140,6 @@ impl<'s> Printer<'s> {
             return;
         }
         self.text.truncate(start);
-        self.scope.truncate(scope);
         let store = self.store;
         let parenthesised = needs_parentheses(store.get(term), place);
         if parenthesised {
@@ -151,7 +153,7 @@ impl<'s> Printer<'s> {
                 self.open_binder(term);
                 self.line(indent + 2);
                 self.broken(*body, Place::Top, indent + 2, width);
-                self.scope.pop();
+                self.close_binder();
             }
             Term::Apply(..) => {
                 let (head, arguments) = store.spine(term);
@@ -210,7 +212,7 @@ impl<'s> Printer<'s> {
         let written = store.binder(lambda).map_or("x", |name| store.spelling(name));
         let mut name = written.to_string();
         let mut suffix = 0;
-        while self.taken.contains(name.as_str()) || self.scope.contains(&name) {
+        while self.taken.contains(&name) {
             suffix += 1;
             name = format!("{written}{suffix}");
         }
@@ -223,7 +225,14 @@ impl<'s> Printer<'s> {
             let _ = write!(self.text, ":{}", store.types().show(*annotation));
         }
         self.text.push('.');
+        self.taken.insert(name.clone());
         self.scope.push(name);
+    }
+
+    fn close_binder(&mut self) {
+        if let Some(name) = self.scope.pop() {
+            self.taken.remove(&name);
+        }
     }
 }
 
