@@ -1,0 +1,268 @@
+//! Partial abstractions: a body with holes, and where in the corpus it matches.
+//!
+//! Matches are kept as dense columns. Row r is one distinct subterm of the corpus; column by column it says which
+//! subterm stands at each parameter and at each hole there. Filling a hole selects rows and gathers columns, so one
+//! expansion costs a few linear passes over 32-bit integers and nothing is looked up.
+
+use std::sync::Arc;
+
+use crate::space::{Node, Space};
+use crate::term::{Term, TermId, Terms};
+
+/// What a hole was filled with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Filling {
+    /// An application; its function and argument are the next two holes.
+    App,
+    /// A λ with this tag; its body is the next hole.
+    Lam(u32),
+    /// A subterm of the corpus, as it is.
+    Node(Node),
+    /// A parameter, new or used again.
+    Param(u32),
+}
+
+/// The choices that made a partial abstraction, newest first; partial abstractions share their tails.
+#[derive(Debug)]
+struct Choice {
+    hole: u32,
+    filling: Filling,
+    before: Option<Arc<Choice>>,
+}
+
+/// An open place of a partial abstraction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hole {
+    id: u32,
+    /// How many λ of the pattern stand above it.
+    pub(crate) depth: u32,
+    /// What stands there in all rows together, in cost: how much the hole has at stake.
+    pub(crate) stake: u64,
+}
+
+/// A body with holes and its matches.
+#[derive(Clone, Debug)]
+pub(crate) struct Partial {
+    /// No completion saves more than this, its body aside; for a whole abstraction it is what it saves.
+    pub(crate) saving: u64,
+    /// Cost of the body so far.
+    pub(crate) body: u32,
+    pub(crate) holes: Vec<Hole>,
+    pub(crate) arity: usize,
+    rows: usize,
+    /// Columns of `rows` entries each: row node, weight, potential, then one per parameter, then one per hole.
+    columns: Vec<u32>,
+    choices: Option<Arc<Choice>>,
+    next_hole: u32,
+}
+
+/// Columns before those of the parameters.
+const FIRST_PARAM: usize = 3;
+
+impl Partial {
+    /// The pattern that is one hole, at the given nodes (ascending).
+    pub(crate) fn hole(nodes: &[Node], space: &Space) -> Self {
+        let mut columns = nodes.to_vec();
+        columns.extend(nodes.iter().map(|&n| space.weight(n)));
+        columns.extend(nodes.iter().map(|&n| space.cost(n).saturating_sub(space.call)));
+        columns.extend_from_slice(nodes);
+        Self {
+            saving: u64::MAX,
+            body: 0,
+            holes: vec![Hole { id: 0, depth: 0, stake: 0 }],
+            arity: 0,
+            rows: nodes.len(),
+            columns,
+            choices: None,
+            next_hole: 1,
+        }
+    }
+
+    /// The whole abstraction without parameters that is `node` itself.
+    pub(crate) fn constant(node: Node, space: &Space) -> Self {
+        let mut partial = Self::hole(&[node], space);
+        partial.choose(0, Filling::Node(node));
+        partial.body = space.cost(node);
+        partial.saving = u64::from(space.weight(node)) * u64::from(space.cost(node).saturating_sub(space.call));
+        partial.columns.truncate(FIRST_PARAM);
+        partial
+    }
+
+    /// The number of distinct subterms where it matches.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The subterms where it matches, ascending.
+    pub(crate) fn nodes(&self) -> &[Node] {
+        self.column(0)
+    }
+
+    /// How often each row's subterm occurs.
+    pub(crate) fn weights(&self) -> &[u32] {
+        self.column(1)
+    }
+
+    /// The most that one occurrence of each row's subterm can save: all of it but the call and the arguments so far.
+    pub(crate) fn potentials(&self) -> &[u32] {
+        self.column(2)
+    }
+
+    /// The argument of a parameter, by row.
+    pub(crate) fn param(&self, index: usize) -> &[Node] {
+        self.column(FIRST_PARAM + index)
+    }
+
+    /// What stands at a hole, by row.
+    pub(crate) fn content(&self, hole: usize) -> &[Node] {
+        self.column(FIRST_PARAM + self.arity + hole)
+    }
+
+    /// Fills a hole, at some of the rows. The filling must be right at all of them. Holes that have become constant are
+    /// filled too where `fill_constants` says so. `None` when a parameter has become constant (see
+    /// [`crate::search::Rules::argument_capture`]) and `refuse_constants` says so.
+    pub(crate) fn fill(
+        &self,
+        hole: usize,
+        filling: Filling,
+        rows: &[u32],
+        space: &Space,
+        fill_constants: bool,
+        refuse_constants: bool,
+    ) -> Option<Self> {
+        let len = rows.len();
+        let content = self.content(hole);
+        let depth = self.holes[hole].depth;
+        let new_param = matches!(filling, Filling::Param(index) if index as usize == self.arity);
+        let arity = self.arity + usize::from(new_param);
+        let mut columns: Vec<u32> = Vec::with_capacity(len * (FIRST_PARAM + arity + self.holes.len() + 1));
+        for index in 0..FIRST_PARAM + self.arity {
+            let from = self.column(index);
+            columns.extend(rows.iter().map(|&row| from[row as usize]));
+            if index >= FIRST_PARAM && refuse_constants && is_constant(&columns[index * len..], space, 0) {
+                return None;
+            }
+        }
+        if new_param {
+            columns.extend(rows.iter().map(|&row| {
+                let node = content[row as usize];
+                space.argument(node, depth).unwrap_or(node)
+            }));
+            let (before, argument) = columns.split_at_mut((FIRST_PARAM + self.arity) * len);
+            for (potential, &node) in before[2 * len..3 * len].iter_mut().zip(&*argument) {
+                *potential = potential.saturating_sub(space.app + space.cost(node));
+            }
+        }
+        let mut child = Self {
+            saving: self.saving,
+            body: self.body,
+            holes: Vec::with_capacity(self.holes.len() + 1),
+            arity,
+            rows: len,
+            columns,
+            choices: self.choices.clone(),
+            next_hole: self.next_hole,
+        };
+        child.choose(hole_id(self, hole), filling);
+        for (other, &Hole { id, depth, .. }) in self.holes.iter().enumerate() {
+            if other != hole {
+                let from = self.content(other);
+                child.open(id, depth, rows.iter().map(|&row| from[row as usize]), space, fill_constants);
+            }
+        }
+        let below = rows.iter().map(|&row| content[row as usize]);
+        match filling {
+            Filling::App => {
+                child.body += space.app;
+                let id = child.next_hole;
+                child.next_hole += 2;
+                child.open(id, depth, below.clone().map(|n| space.left(n)), space, fill_constants);
+                child.open(id + 1, depth, below.map(|n| space.right(n)), space, fill_constants);
+            }
+            Filling::Lam(_) => {
+                child.body += space.lam;
+                let id = child.next_hole;
+                child.next_hole += 1;
+                child.open(id, depth + 1, below.map(|n| space.left(n)), space, fill_constants);
+            }
+            Filling::Node(node) => child.body += space.cost(node),
+            Filling::Param(_) => child.body += space.param,
+        }
+        Some(child)
+    }
+
+    /// The body as a term.
+    pub(crate) fn body_term(&self, space: &Space, terms: &mut Terms) -> TermId {
+        let mut choices = Vec::new();
+        let mut choice = self.choices.as_ref();
+        while let Some(c) = choice {
+            choices.push((c.hole, c.filling));
+            choice = c.before.as_ref();
+        }
+        // Holes are numbered in the order in which the choices opened them.
+        let holes = self.next_hole as usize;
+        let mut filled = vec![None; holes];
+        let mut next = 1;
+        for &(hole, filling) in choices.iter().rev() {
+            filled[hole as usize] = Some((filling, next));
+            next += match filling {
+                Filling::App => 2,
+                Filling::Lam(_) => 1,
+                Filling::Node(_) | Filling::Param(_) => 0,
+            };
+        }
+        // A child has a larger number than its parent, so one pass from the end builds the term.
+        let mut built = vec![TermId(0); holes];
+        for hole in (0..holes).rev() {
+            if let Some((filling, child)) = filled[hole] {
+                built[hole] = match filling {
+                    Filling::App => terms.add(Term::App(built[child], built[child + 1])),
+                    Filling::Lam(tag) => terms.add(Term::Lam(tag, built[child])),
+                    Filling::Node(node) => space.term(node),
+                    Filling::Param(index) => terms.add(Term::Param(index)),
+                };
+            }
+        }
+        built[0]
+    }
+
+    pub(crate) fn next_is_root(&self) -> bool {
+        self.choices.is_none()
+    }
+
+    fn column(&self, index: usize) -> &[u32] {
+        &self.columns[index * self.rows..(index + 1) * self.rows]
+    }
+
+    fn choose(&mut self, hole: u32, filling: Filling) {
+        self.choices = Some(Arc::new(Choice { hole, filling, before: self.choices.take() }));
+    }
+
+    /// Adds a hole with its column, or fills it at once when the column is constant.
+    fn open(&mut self, id: u32, depth: u32, content: impl Iterator<Item = Node>, space: &Space, fill_constants: bool) {
+        let start = self.columns.len();
+        self.columns.extend(content);
+        let column = &self.columns[start..];
+        if fill_constants && is_constant(column, space, depth) {
+            let node = column[0];
+            self.columns.truncate(start);
+            self.body += space.cost(node);
+            self.choose(id, Filling::Node(node));
+            return;
+        }
+        let stake = column.iter().zip(self.weights()).map(|(&n, &w)| u64::from(w) * u64::from(space.cost(n))).sum();
+        self.holes.push(Hole { id, depth, stake });
+    }
+}
+
+fn hole_id(partial: &Partial, hole: usize) -> u32 {
+    partial.holes[hole].id
+}
+
+/// Whether all entries are the same subterm and it may stand in the body under `depth` binders.
+fn is_constant(column: &[Node], space: &Space, depth: u32) -> bool {
+    match column.split_first() {
+        Some((&first, rest)) => rest.iter().all(|&n| n == first) && space.is_fixable(first, depth),
+        None => false,
+    }
+}
