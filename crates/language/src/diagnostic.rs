@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use miette::{Diagnostic, SourceCode, SourceSpan};
+use miette::{Diagnostic, LabeledSpan, SourceCode, SourceSpan};
 use thiserror::Error;
 
 use crate::term::TermError;
@@ -182,9 +182,7 @@ pub enum InferError {
     },
     /// An application of something that is no function.
     #[error("found {arguments} arguments to {function}, which takes {taken}")]
-    #[diagnostic(help(
-        "remove the arguments past the first {taken}, or put a comma between two motions of a sequence"
-    ))]
+    #[diagnostic(help("take the others away, or put a comma where the next motion begins"))]
     TooManyArguments {
         /// The function.
         function: String,
@@ -260,6 +258,13 @@ pub enum ProgramError {
     Type(#[from] InferError),
 }
 
+impl ProgramError {
+    /// Where the error begins: its first label.
+    fn start(&self) -> Option<usize> {
+        self.labels()?.next().map(|label| label.offset())
+    }
+}
+
 /// All errors of one source text.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub struct Report {
@@ -272,9 +277,18 @@ pub struct Report {
 impl Report {
     /// A report on a text.
     pub fn new<E: Into<ProgramError>>(source_text: &str, errors: impl IntoIterator<Item = E>) -> Report {
+        let mut errors: Vec<ProgramError> = errors.into_iter().map(Into::into).collect();
+        errors.sort_by_key(ProgramError::start);
         Report {
             source_text: source_text.to_string(),
-            errors: errors.into_iter().map(Into::into).collect(),
+            errors,
+        }
+    }
+
+    fn only(&self) -> Option<&ProgramError> {
+        match &self.errors[..] {
+            [only] => Some(only),
+            _ => None,
         }
     }
 }
@@ -282,19 +296,31 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.errors[..] {
-            [only] => write!(f, "this program has an error: {only}"),
-            errors => write!(f, "this program has {} errors", errors.len()),
+            [only] => only.fmt(f),
+            errors => write!(f, "this text has {} errors", errors.len()),
         }
     }
 }
 
+/// A report of one error looks like that error; a report of several lists them.
 impl Diagnostic for Report {
     fn source_code(&self) -> Option<&dyn SourceCode> {
         Some(&self.source_text)
     }
 
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.only()?.help()
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        self.only()?.labels()
+    }
+
     fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
-        Some(Box::new(self.errors.iter().map(|error| error as &dyn Diagnostic)))
+        match self.only() {
+            Some(_) => None,
+            None => Some(Box::new(self.errors.iter().map(|error| error as &dyn Diagnostic))),
+        }
     }
 }
 

@@ -367,7 +367,11 @@ impl Inference<'_> {
         }
         let missing: Vec<String> = missing.into_iter().map(|id| types.show(id)).collect();
         let what = self.describe(term);
-        Some(format!("{what} needs {} more: {}", missing.len(), missing.join(", ")))
+        Some(format!(
+            "{what} lacks {} of its arguments: {}",
+            missing.len(),
+            missing.join(", ")
+        ))
     }
 
     /// Both types in concrete syntax, their unknown parts named by the same letters.

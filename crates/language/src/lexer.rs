@@ -67,13 +67,13 @@ pub(crate) fn lex(source: &str, errors: &mut Vec<SyntaxError>) -> Vec<(Lexeme, S
     while let Some(found) = lexer.next() {
         lexemes.push(found);
     }
-    lexemes.push((
-        Lexeme::End,
-        Span {
-            start: source.len(),
-            end: source.len(),
-        },
-    ));
+    // The end is shown at the last character, since there is nothing behind it to point at.
+    let last = source.trim_end().char_indices().next_back();
+    let span = last.map_or(Span::default(), |(at, symbol)| Span {
+        start: at,
+        end: at + symbol.len_utf8(),
+    });
+    lexemes.push((Lexeme::End, span));
     lexemes
 }
 

@@ -125,6 +125,11 @@ impl Cursor {
     }
 
     pub(crate) fn unexpected(&mut self, wanted: &str, origin: Option<Span>) {
+        // A text that is not closed swallows what is missing here.
+        let unclosed = |error: &SyntaxError| matches!(error, SyntaxError::UnterminatedText { .. });
+        if *self.peek() == Lexeme::End && self.errors.iter().any(unclosed) {
+            return;
+        }
         let (found, span) = (self.peek().describe(), self.span());
         self.error(SyntaxError::Unexpected {
             found,
@@ -190,11 +195,12 @@ impl Cursor {
     pub(crate) fn parse_type(&mut self, types: &mut TypeStore) -> Option<TypeId> {
         let start = self.span();
         // Arrows to the right are a loop, so that only brackets nest.
-        let mut domains = vec![self.parse_type_atom(types)?];
+        let mut parts = vec![self.parse_type_atom(types)];
         while *self.peek() == Lexeme::Arrow {
             self.advance();
-            domains.push(self.parse_type_atom(types)?);
+            parts.push(self.parse_type_atom(types));
         }
+        let mut domains = parts.into_iter().collect::<Option<Vec<TypeId>>>()?;
         let codomain = domains.pop()?;
         match types.arrows(&domains, codomain) {
             Ok(id) => Some(id),

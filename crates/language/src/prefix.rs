@@ -80,6 +80,22 @@ pub enum PrefixError {
     Type(#[from] TypeError),
 }
 
+/// Why a token is refused, before anyone asks for it in words: a search refuses most of its vocabulary at every step.
+enum Rejection {
+    Mismatch {
+        found: TypeId,
+        wanted: TypeId,
+        substitution: Substitution,
+    },
+    Because(PrefixError),
+}
+
+impl<E: Into<PrefixError>> From<E> for Rejection {
+    fn from(error: E) -> Rejection {
+        Rejection::Because(error.into())
+    }
+}
+
 /// Checks prefixes of terms of one type over one signature.
 #[derive(Clone, Debug)]
 pub struct PrefixChecker {
@@ -208,23 +224,43 @@ impl PrefixChecker {
     pub fn allowed(&mut self, state: &PrefixState, vocabulary: &[Token]) -> Vec<bool> {
         vocabulary
             .iter()
-            .map(|&token| self.step(state, token).is_ok())
+            .map(|&token| self.extended(state, token).is_ok())
             .collect()
     }
 
     /// The prefix with one more token.
     pub fn step(&mut self, state: &PrefixState, token: Token) -> Result<PrefixState, PrefixError> {
+        self.extended(state, token).map_err(|rejection| match rejection {
+            Rejection::Because(error) => error,
+            Rejection::Mismatch {
+                found,
+                wanted,
+                mut substitution,
+            } => {
+                let mut shown = |id| match substitution.resolve(&mut self.types, id) {
+                    Ok(resolved) => self.types.show(resolved),
+                    Err(error) => error.to_string(),
+                };
+                PrefixError::Mismatch {
+                    found: shown(found),
+                    wanted: shown(wanted),
+                }
+            }
+        })
+    }
+
+    fn extended(&mut self, state: &PrefixState, token: Token) -> Result<PrefixState, Rejection> {
         let frame = state.stack.as_ref().ok_or(PrefixError::Complete)?;
         if token == Token::EndSeq {
             return match frame.holes {
-                Holes::Items { count: 1, .. } => Err(PrefixError::NotCanonical {
+                Holes::Items { count: 1, .. } => refuse(PrefixError::NotCanonical {
                     reason: "a sequence of one is that one",
                 }),
                 Holes::Items { .. } => Ok(PrefixState {
                     stack: frame.below.clone(),
                     ..state.clone()
                 }),
-                Holes::Parts { .. } => Err(PrefixError::NotCanonical {
+                Holes::Parts { .. } => refuse(PrefixError::NotCanonical {
                     reason: "no sequence is open here",
                 }),
             };
@@ -256,7 +292,7 @@ impl PrefixChecker {
         scope: &Scope,
         hole: Hole,
         token: Token,
-    ) -> Result<Option<(Holes, Scope)>, PrefixError> {
+    ) -> Result<Option<(Holes, Scope)>, Rejection> {
         let spine = match token {
             Token::Head { args, .. } | Token::Apply { args } => args,
             _ => 0,
@@ -280,7 +316,7 @@ impl PrefixChecker {
             )))
         };
         match (token, hole.place) {
-            (Token::Head { .. } | Token::Apply { .. }, Place::Function) => Err(PrefixError::NotCanonical {
+            (Token::Head { .. } | Token::Apply { .. }, Place::Function) => refuse(PrefixError::NotCanonical {
                 reason: "a head takes its arguments itself, without `Apply`",
             }),
             (Token::Head { head, args }, _) => {
@@ -290,7 +326,7 @@ impl PrefixChecker {
                     false => parts(&holes),
                 }
             }
-            (Token::Apply { args: 0 }, _) => Err(PrefixError::NotCanonical {
+            (Token::Apply { args: 0 }, _) => refuse(PrefixError::NotCanonical {
                 reason: "`Apply` has at least one argument",
             }),
             (Token::Apply { args }, _) => {
@@ -322,7 +358,7 @@ impl PrefixChecker {
                     inner,
                 )))
             }
-            (Token::Seq, Place::Item) => Err(PrefixError::NotCanonical {
+            (Token::Seq, Place::Item) => refuse(PrefixError::NotCanonical {
                 reason: "a sequence directly in a sequence is one sequence",
             }),
             (Token::Seq, _) => {
@@ -343,7 +379,7 @@ impl PrefixChecker {
                 self.unify(substitution, TypeId::MOTION, hole.wanted)?;
                 parts(&[plain(TypeId::BOOL), plain(TypeId::MOTION), plain(TypeId::MOTION)])
             }
-            (Token::EndSeq, _) => Err(PrefixError::NotCanonical {
+            (Token::EndSeq, _) => refuse(PrefixError::NotCanonical {
                 reason: "no sequence is open here",
             }),
         }
@@ -357,7 +393,7 @@ impl PrefixChecker {
         hole: Hole,
         head: Head,
         args: u32,
-    ) -> Result<Vec<Hole>, PrefixError> {
+    ) -> Result<Vec<Hole>, Rejection> {
         let mut result = match head {
             Head::Literal(literal) => literal.type_id(),
             Head::Variable(index) => {
@@ -373,7 +409,7 @@ impl PrefixChecker {
         let mut domains = Vec::new();
         for taken in 0..args {
             let (domain, codomain) = match self.split(substitution, result) {
-                Err(PrefixError::Mismatch { .. }) => return Err(PrefixError::TooManyArguments { taken, args }),
+                Err(Rejection::Mismatch { .. }) => return refuse(PrefixError::TooManyArguments { taken, args }),
                 split => split?,
             };
             domains.push(domain);
@@ -384,7 +420,7 @@ impl PrefixChecker {
     }
 
     /// Domain and codomain of a type that must be a function.
-    fn split(&mut self, substitution: &mut Substitution, id: TypeId) -> Result<(TypeId, TypeId), PrefixError> {
+    fn split(&mut self, substitution: &mut Substitution, id: TypeId) -> Result<(TypeId, TypeId), Rejection> {
         let shape = substitution.shallow(&self.types, id);
         if let Type::Arrow(domain, codomain) = self.types.get(shape) {
             return Ok((domain, codomain));
@@ -395,20 +431,21 @@ impl PrefixChecker {
         Ok((domain, codomain))
     }
 
-    fn unify(&mut self, substitution: &mut Substitution, found: TypeId, wanted: TypeId) -> Result<(), PrefixError> {
+    fn unify(&mut self, substitution: &mut Substitution, found: TypeId, wanted: TypeId) -> Result<(), Rejection> {
         match substitution.unify(&self.types, found, wanted) {
             Ok(()) => Ok(()),
             Err(UnifyError::TooLarge(source)) => Err(source.into()),
-            Err(UnifyError::Mismatch { .. } | UnifyError::Infinite { .. }) => {
-                let found = substitution.resolve(&mut self.types, found)?;
-                let wanted = substitution.resolve(&mut self.types, wanted)?;
-                Err(PrefixError::Mismatch {
-                    found: self.types.show(found),
-                    wanted: self.types.show(wanted),
-                })
-            }
+            Err(UnifyError::Mismatch { .. } | UnifyError::Infinite { .. }) => Err(Rejection::Mismatch {
+                found,
+                wanted,
+                substitution: substitution.clone(),
+            }),
         }
     }
+}
+
+fn refuse<T>(error: PrefixError) -> Result<T, Rejection> {
+    Err(Rejection::Because(error))
 }
 
 fn next_hole(frame: &Frame) -> Hole {

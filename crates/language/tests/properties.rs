@@ -1,4 +1,5 @@
 //! Properties of the language over random types, terms and texts.
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails loudly")]
 
 use language::{
     Generator, Index, PrefixChecker, Scheme, Signature, Substitution, Term, TermId, TermStore, Token, Type, TypeId,
