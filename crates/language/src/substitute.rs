@@ -137,8 +137,13 @@ impl Normalizer<'_> {
             let Some((body, argument)) = redex else {
                 break rebuilt;
             };
+            let closed = self.store.is_closed(argument);
             self.pay(u64::from(self.store.size(body)))?;
             current = self.store.instantiate(body, argument)?;
+            if !closed {
+                // A closed argument is shared as it is; an open one is copied for every depth at which it is used.
+                self.pay(u64::from(self.store.size(current)))?;
+            }
             if self.store.size(current) > self.max_size {
                 return Err(TermError::TooLarge { limit: self.max_size });
             }

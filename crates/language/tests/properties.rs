@@ -1,10 +1,14 @@
 //! Properties of the language over random types, terms and texts.
-#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails loudly")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot be set up fails loudly"
+)]
 
 use language::{
-    Generator, Index, PrefixChecker, Scheme, Signature, Substitution, Term, TermId, TermStore, Token, Type, TypeId,
-    TypeStore, TypeVar, check, evaluate, infer, parse, parse_scheme, parse_type, pretty, print, read, term_of,
-    tokens_of,
+    Entry, EvaluateError, Event, Generator, Index, Name, PrefixChecker, Scheme, Signature, Substitution, Term, TermId,
+    TermStore, Token, Type, TypeId, TypeStore, TypeVar, check, evaluate, infer, parse, parse_scheme, parse_type,
+    pretty, print, read, show_trace, term_of, tokens_of,
 };
 use proptest::prelude::*;
 
@@ -102,6 +106,96 @@ fn renamed(store: &mut TermStore, term: TermId, depth: u32) -> TermId {
             store.lambda(name, annotation, body).unwrap()
         }
         _ => store.with_children(term, &parts).unwrap(),
+    }
+}
+
+/// The trace, unless it is too large: four nested `twice` of something that triples are a well-typed way to 3¹⁶ nodes.
+fn within_limits(result: Result<Vec<Event>, EvaluateError>) -> Option<Vec<Event>> {
+    match result {
+        Ok(events) => Some(events),
+        Err(EvaluateError::Normalize(_) | EvaluateError::TooManyEvents { .. }) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// A value of the reference evaluator, which knows neither substitution nor normal forms: λs are closures.
+#[derive(Clone)]
+enum Value {
+    Closure(TermId, Vec<Value>),
+    Literal(String),
+    Call(Name, Vec<Value>),
+    Trace(Vec<String>),
+}
+
+fn reference(store: &TermStore, signature: &Signature, term: TermId, scope: &[Value]) -> Value {
+    let value = |term| reference(store, signature, term, scope);
+    let lines = |term| trace_of(store, reference(store, signature, term, scope));
+    match store.get(term) {
+        Term::Variable(index) => scope[scope.len() - 1 - index.0 as usize].clone(),
+        Term::Literal(_) => Value::Literal(print(store, term)),
+        Term::Lambda { body, .. } => Value::Closure(*body, scope.to_vec()),
+        Term::Constant(name) => match signature.get(*name).and_then(Entry::body) {
+            Some(body) => reference(store, signature, body, &[]),
+            None => Value::Call(*name, Vec::new()),
+        },
+        Term::Apply(function, argument) => match value(*function) {
+            Value::Closure(body, mut scope) => {
+                scope.push(value(*argument));
+                reference(store, signature, body, &scope)
+            }
+            Value::Call(name, mut arguments) => {
+                arguments.push(value(*argument));
+                Value::Call(name, arguments)
+            }
+            _ => unreachable!("well-typed"),
+        },
+        Term::Seq(items) => Value::Trace(items.iter().flat_map(|&item| lines(item)).collect()),
+        Term::Repeat(body, count) => {
+            let Value::Literal(count) = value(*count) else {
+                unreachable!("no primitive counts")
+            };
+            let once = lines(*body);
+            Value::Trace((0..count.parse().unwrap()).flat_map(|_: u64| once.clone()).collect())
+        }
+        Term::Branch(condition, then, otherwise) => {
+            let indented = |term| lines(term).into_iter().map(|line| format!("  {line}"));
+            match value(*condition) {
+                Value::Literal(known) => value(if known == "true" { *then } else { *otherwise }),
+                condition => {
+                    let mut trace = vec![format!("if {}", show_value(store, &condition, false))];
+                    trace.extend(indented(*then));
+                    trace.push("else".into());
+                    trace.extend(indented(*otherwise));
+                    Value::Trace(trace)
+                }
+            }
+        }
+    }
+}
+
+fn trace_of(store: &TermStore, value: Value) -> Vec<String> {
+    match value {
+        Value::Trace(lines) => lines,
+        call => vec![show_value(store, &call, false)],
+    }
+}
+
+fn show_value(store: &TermStore, value: &Value, argument: bool) -> String {
+    match value {
+        Value::Literal(text) => text.clone(),
+        Value::Call(name, arguments) => {
+            let parts: Vec<String> = arguments
+                .iter()
+                .map(|argument| show_value(store, argument, true))
+                .collect();
+            let text = [&[store.spelling(*name).to_string()], &parts[..]].concat().join(" ");
+            if argument && !arguments.is_empty() {
+                format!("({text})")
+            } else {
+                text
+            }
+        }
+        Value::Closure(..) | Value::Trace(_) => unreachable!("default primitives take neither functions nor motions"),
     }
 }
 
@@ -205,11 +299,25 @@ proptest! {
     }
 
     #[test]
+    fn evaluation_agrees_with_an_evaluator_by_closures(seed: u64, budget in 1u32..60) {
+        let (mut store, signature) = world();
+        let term = generated(&mut store, &signature, seed, budget);
+        let Some(events) = within_limits(evaluate(&mut store, &signature, term)) else {
+            return Ok(());
+        };
+        let expected = trace_of(&store, reference(&store, &signature, term, &[]));
+        let found = show_trace(&store, &events);
+        prop_assert_eq!(found.lines().collect::<Vec<_>>(), expected, "{}", print(&store, term));
+    }
+
+    #[test]
     fn reduction_preserves_type_and_meaning(seed: u64, budget in 1u32..40) {
         let (mut store, signature) = world();
         let term = generated(&mut store, &signature, seed, budget);
-        let before = evaluate(&mut store, &signature, term);
-        prop_assert!(before.is_ok(), "{:?}", before);
+        let Some(before) = within_limits(evaluate(&mut store, &signature, term)) else {
+            return Ok(());
+        };
+        let before = Ok(before);
         let normal = store.beta_normalize(term, 1 << 20, 1 << 24).unwrap();
         prop_assert_eq!(store.beta_normalize(normal, 1 << 20, 1 << 24), Ok(normal));
         prop_assert_eq!(evaluate(&mut store, &signature, normal), before.clone());
