@@ -231,13 +231,14 @@ impl Inference<'_> {
                 None => Ok(None),
             };
             let Ok(parts) = parts else {
-                self.errors.push(InferError::TooManyArguments {
+                let error = InferError::TooManyArguments {
                     function: self.describe(head),
                     taken: position,
                     arguments: arguments.len(),
                     span: self.span(nodes[position]),
                     origin: span,
-                });
+                };
+                self.error(error);
                 function = None;
                 let unknown = self.fresh();
                 self.check(argument, nodes[position], unknown, Reason::Goal);

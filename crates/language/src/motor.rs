@@ -3,6 +3,8 @@
 //! Twelve signed axes, standing still, and four gripper phases. A program is a sequence of runs, `repeat(move x_pos, 5)`,
 //! and a run of one is the bare motion. One row of actions is one symbol, so positions in the unrolled program are
 //! frames of the episode; a change of the gripper command outranks the motion of that frame.
+//!
+//! The paper gives the size of the alphabet (17), not its symbols; these are ours.
 
 use thiserror::Error;
 

@@ -2,7 +2,8 @@
 //!
 //! [`DEFAULT_PRIM_TYPES`] is the whole default vocabulary: the 14 LIBERO verbs, the relations and references that their
 //! arguments are made of, the conditions of `branch`, the injections of motor types into motions, and the 17 symbols of
-//! the motor alphabet. `seq`, `repeat`, `branch`, λ and application are syntax, not constants.
+//! the motor alphabet. `seq`, `repeat`, `branch`, λ and application are syntax, not constants. (The paper names the table
+//! and the number of verbs, not its rows; the rows are ours.)
 
 use rustc_hash::FxHashMap;
 use thiserror::Error;

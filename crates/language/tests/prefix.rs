@@ -282,6 +282,15 @@ fn forks_do_not_disturb_each_other() {
 }
 
 #[test]
+fn beams_can_live_on_several_threads() {
+    fn shareable<T: Send + Sync + Clone + 'static>() {}
+    shareable::<PrefixChecker>();
+    shareable::<PrefixState>();
+    shareable::<TermStore>();
+    shareable::<Signature>();
+}
+
+#[test]
 fn types_without_terms_are_named() {
     let (store, signature, _) = small_world();
     let checker = PrefixChecker::new(&store, &signature, TypeId::MOTION);

@@ -6,9 +6,9 @@
 )]
 
 use language::{
-    Entry, EvaluateError, Event, Generator, Index, Name, PrefixChecker, Scheme, Signature, Substitution, Term, TermId,
-    TermStore, Token, Type, TypeId, TypeStore, TypeVar, check, evaluate, infer, parse, parse_scheme, parse_type,
-    pretty, print, read, show_trace, term_of, tokens_of,
+    Entry, EvaluateError, Event, Generator, Index, Literal, Name, PrefixChecker, Scheme, Signature, Substitution, Term,
+    TermId, TermStore, Token, Type, TypeId, TypeStore, TypeVar, Vector6, check, evaluate, infer, parse, parse_scheme,
+    parse_type, pretty, print, read, show_trace, term_of, tokens_of,
 };
 use proptest::prelude::*;
 
@@ -221,6 +221,21 @@ proptest! {
         }
         let tokens = tokens_of(&store, term);
         prop_assert_eq!(term_of(&mut store, &tokens), Ok(term));
+    }
+
+    #[test]
+    fn literals_round_trip_to_the_bit(bits: [u64; 6], content in any::<String>(), count: u64) {
+        let (mut store, signature) = world();
+        let values = bits.map(f64::from_bits).map(|value| if value.is_finite() { value } else { -0.0 });
+        let vector = Vector6::new(values).unwrap();
+        let text = store.text_literal(&content);
+        let wrench = Literal::Wrench(vector);
+        for literal in [Literal::Pose(vector), Literal::Twist(vector), wrench, text, Literal::Natural(count)] {
+            let term = store.literal(literal);
+            let printed = print(&store, term);
+            let parsed = parse(&mut store, &signature, &printed);
+            prop_assert_eq!(parsed.map(|parsed| parsed.term), Ok(term), "{}", printed);
+        }
     }
 
     #[test]
