@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Library entries are unfolded and the term is β-normalised first, so arguments are closed normal terms: two values are
-//! equal if and only if their ids are. (Arguments that are functions, which no default primitive takes, are compared up to
-//! β, but neither up to η nor up to annotations.) The trace is symbolic – a condition that only the world can decide stays in it
-//! with both arms – so meaning needs no oracle, and "rewriting preserves meaning" is a comparison of two traces.
+//! equal if and only if their ids are. (Arguments that are functions, which no default primitive takes, are compared up
+//! to β, but neither up to η nor up to annotations.) The trace is symbolic – a condition that only the world can decide
+//! stays in it with both arms – so meaning needs no oracle, and "rewriting preserves meaning" is a comparison of traces.
 //!
 //! Evaluation is total. Well-typed terms have a normal form; the bounds of [`Limits`] turn a normal form or a trace that
 //! is too large into an error. Repeating the empty motion costs nothing, however often.
