@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::space::{Node, Space};
+use crate::space::{Constructor, Node, Space};
 use crate::term::{Term, TermId, Terms};
 
 /// What a hole was filled with.
@@ -88,6 +88,12 @@ impl Partial {
         partial
     }
 
+    /// What it gains, or the most that a completion may gain: the saving less the least the body costs.
+    pub(crate) fn gain(&self, space: &Space) -> i64 {
+        let body = i64::from(self.body) + self.holes.len() as i64 * i64::from(space.smallest_leaf);
+        i64::try_from(self.saving).unwrap_or(i64::MAX).saturating_sub(body)
+    }
+
     /// The number of distinct subterms where it matches.
     pub(crate) fn rows(&self) -> usize {
         self.rows
@@ -118,17 +124,17 @@ impl Partial {
         self.column(FIRST_PARAM + self.arity + hole)
     }
 
-    /// Fills a hole, at some of the rows. The filling must be right at all of them. Holes that have become constant are
-    /// filled too where `fill_constants` says so. `None` when a parameter has become constant (see
-    /// [`crate::search::Rules::argument_capture`]) and `refuse_constants` says so.
+    /// Fills a hole, at some of the rows. The filling must be right at all of them.
+    ///
+    /// With `capture`, holes that have become constant are filled too, and `None` comes back when a parameter has become
+    /// constant (see [`crate::search::Rules::argument_capture`]).
     pub(crate) fn fill(
         &self,
         hole: usize,
         filling: Filling,
         rows: &[u32],
         space: &Space,
-        fill_constants: bool,
-        refuse_constants: bool,
+        capture: bool,
     ) -> Option<Self> {
         let len = rows.len();
         let content = self.content(hole);
@@ -139,7 +145,7 @@ impl Partial {
         for index in 0..FIRST_PARAM + self.arity {
             let from = self.column(index);
             columns.extend(rows.iter().map(|&row| from[row as usize]));
-            if index >= FIRST_PARAM && refuse_constants && is_constant(&columns[index * len..], space, 0) {
+            if index >= FIRST_PARAM && capture && is_constant(&columns[index * len..], space, 0) {
                 return None;
             }
         }
@@ -163,11 +169,11 @@ impl Partial {
             choices: self.choices.clone(),
             next_hole: self.next_hole,
         };
-        child.choose(hole_id(self, hole), filling);
+        child.choose(self.holes[hole].id, filling);
         for (other, &Hole { id, depth, .. }) in self.holes.iter().enumerate() {
             if other != hole {
                 let from = self.content(other);
-                child.open(id, depth, rows.iter().map(|&row| from[row as usize]), space, fill_constants);
+                child.open(id, depth, rows.iter().map(|&row| from[row as usize]), space, capture);
             }
         }
         let below = rows.iter().map(|&row| content[row as usize]);
@@ -176,19 +182,78 @@ impl Partial {
                 child.body += space.app;
                 let id = child.next_hole;
                 child.next_hole += 2;
-                child.open(id, depth, below.clone().map(|n| space.left(n)), space, fill_constants);
-                child.open(id + 1, depth, below.map(|n| space.right(n)), space, fill_constants);
+                // The function is opened last, so that taking the last hole walks the body from left to right.
+                child.open(id + 1, depth, below.clone().map(|n| space.right(n)), space, capture);
+                child.open(id, depth, below.map(|n| space.left(n)), space, capture);
             }
             Filling::Lam(_) => {
                 child.body += space.lam;
                 let id = child.next_hole;
                 child.next_hole += 1;
-                child.open(id, depth + 1, below.map(|n| space.left(n)), space, fill_constants);
+                child.open(id, depth + 1, below.map(|n| space.left(n)), space, capture);
             }
             Filling::Node(node) => child.body += space.cost(node),
             Filling::Param(_) => child.body += space.param,
         }
         Some(child)
+    }
+
+    /// The whole abstraction with this body, at all places where it matches; `None` when there is none.
+    pub(crate) fn matching(body: TermId, terms: &Terms, space: &Space) -> Option<Self> {
+        let nodes: Vec<Node> = space.inner().collect();
+        let mut partial = Self::hole(&nodes, space);
+        let mut pending = vec![body];
+        let mut met: Vec<u32> = Vec::new();
+        let mut selection = Vec::new();
+        while let Some(term) = pending.pop() {
+            let hole = partial.holes.len() - 1;
+            let content = partial.content(hole);
+            let depth = partial.holes[hole].depth;
+            selection.clear();
+            let mut keep = |is_match: &dyn Fn(usize) -> bool| {
+                selection.extend((0..content.len()).filter(|&row| is_match(row)).map(|row| row as u32));
+            };
+            let filling = match terms.get(term) {
+                Term::App(f, x) => {
+                    pending.extend([x, f]);
+                    keep(&|row| space.constructor(content[row]) == Constructor::App);
+                    Filling::App
+                }
+                Term::Lam(tag, inner) => {
+                    pending.push(inner);
+                    keep(&|row| space.constructor(content[row]) == Constructor::Lam(tag));
+                    Filling::Lam(tag)
+                }
+                Term::Param(index) => match met.iter().position(|&known| known == index) {
+                    Some(known) => {
+                        let param = partial.param(known);
+                        keep(&|row| space.argument(content[row], depth) == Some(param[row]));
+                        Filling::Param(known as u32)
+                    }
+                    None => {
+                        met.push(index);
+                        keep(&|row| space.argument(content[row], depth).is_some());
+                        Filling::Param(met.len() as u32 - 1)
+                    }
+                },
+                Term::Symbol(_) | Term::Var(..) => {
+                    let node = space.leaf(term)?;
+                    keep(&|row| content[row] == node);
+                    Filling::Node(node)
+                }
+            };
+            if selection.is_empty() {
+                return None;
+            }
+            partial = partial.fill(hole, filling, &selection, space, false)?;
+        }
+        // Parameters were met from left to right; put their columns in the order of their numbers.
+        let mut columns = partial.columns[..FIRST_PARAM * partial.rows].to_vec();
+        for index in 0..partial.arity as u32 {
+            columns.extend_from_slice(partial.param(met.iter().position(|&known| known == index)?));
+        }
+        partial.columns = columns;
+        Some(partial)
     }
 
     /// The body as a term.
@@ -226,7 +291,8 @@ impl Partial {
         built[0]
     }
 
-    pub(crate) fn next_is_root(&self) -> bool {
+    /// Whether nothing has been chosen yet.
+    pub(crate) fn is_root(&self) -> bool {
         self.choices.is_none()
     }
 
@@ -239,11 +305,11 @@ impl Partial {
     }
 
     /// Adds a hole with its column, or fills it at once when the column is constant.
-    fn open(&mut self, id: u32, depth: u32, content: impl Iterator<Item = Node>, space: &Space, fill_constants: bool) {
+    fn open(&mut self, id: u32, depth: u32, content: impl Iterator<Item = Node>, space: &Space, capture: bool) {
         let start = self.columns.len();
         self.columns.extend(content);
         let column = &self.columns[start..];
-        if fill_constants && is_constant(column, space, depth) {
+        if capture && is_constant(column, space, depth) {
             let node = column[0];
             self.columns.truncate(start);
             self.body += space.cost(node);
@@ -253,10 +319,6 @@ impl Partial {
         let stake = column.iter().zip(self.weights()).map(|(&n, &w)| u64::from(w) * u64::from(space.cost(n))).sum();
         self.holes.push(Hole { id, depth, stake });
     }
-}
-
-fn hole_id(partial: &Partial, hole: usize) -> u32 {
-    partial.holes[hole].id
 }
 
 /// Whether all entries are the same subterm and it may stand in the body under `depth` binders.

@@ -1,316 +1,394 @@
-//! Best-first search for the abstraction that makes the corpus cheapest.
+//! Best-first search for the abstractions that make the corpus cheapest.
+//!
+//! The search starts from the pattern that is one hole and matches everywhere, and fills holes one by one: with a
+//! constructor that stands there at some of the matches, with a parameter already in use, or with a new one. Every whole
+//! abstraction is reached by exactly one sequence of fillings. A partial abstraction is bounded from above by what all its
+//! matches together could save if its holes cost nothing; the queue is ordered by that bound, so the search may stop as
+//! soon as the bound is no better than what has been found. The result is then optimal ([`Stop::Optimal`]).
+//!
+//! The queue is worked off in batches whose size depends on its length alone. Batches are expanded in parallel and merged
+//! in order, so the result does not depend on the number of threads.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::time::Instant;
 
 use rayon::prelude::*;
 
+use crate::bound::{self, Groups};
 use crate::pattern::{Filling, Partial};
 use crate::space::{Constructor, Node, Space};
 
-/// Pruning rules.
-#[derive(Clone, Copy, Debug)]
+/// The pruning rules, each with its off-switch. All are exact: they change how long the search takes, not how good the
+/// best abstraction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// a
+    /// Argument capture (Stitch, §4.3): a parameter whose argument is the same everywhere is written into the body
+    /// instead, and a hole that has the same content everywhere is filled with it at once. Never worse, as the fixed
+    /// argument is paid for once instead of at every call.
     pub argument_capture: bool,
-    /// b
+    /// Redundant argument elimination (Stitch, §4.3): two parameters whose arguments agree everywhere are one.
     pub redundant_argument: bool,
-    /// c
+    /// A closed subterm that is the only match is best abstracted as it is, without parameters; those abstractions are
+    /// all tried first.
     pub single_place: bool,
-    /// d
+    /// A row whose potential is used up by its arguments is dropped: no completion calls the abstraction there.
+    pub spent_rows: bool,
+    /// The bound for patterns whose parameters are used up, see the `bound` module.
     pub exhausted_arity: bool,
-    /// e
+    /// The bound that counts overlapping matches once, see the `space` module. One pass over the corpus for each partial
+    /// abstraction: it saves a third of the expansions on spines and costs more time than it saves, so it is off by
+    /// default.
     pub overlap: bool,
 }
 
-/// How a search is bounded, and which pruning rules it uses.
-#[derive(Clone, Debug)]
-pub struct SearchConfig {
-    /// The most parameters an abstraction may have.
-    pub max_arity: usize,
-    /// The most partial abstractions expanded.
-    pub max_expansions: u64,
-    /// Candidates kept.
-    pub keep: usize,
-    /// rules
-    pub rules: Rules,
-    /// policy
-    pub policy: u32,
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            argument_capture: true,
+            redundant_argument: true,
+            single_place: true,
+            spent_rows: true,
+            exhausted_arity: true,
+            overlap: false,
+        }
+    }
 }
 
-/// Result.
+/// Why a search stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stop {
+    /// Nothing better exists.
+    Optimal,
+    /// The allowed number of steps was used up.
+    Budget,
+    /// The allowed time was used up.
+    Time,
+}
+
+/// What a search may do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SearchLimits {
+    pub(crate) max_arity: usize,
+    /// How many abstractions to find.
+    pub(crate) keep: usize,
+    /// Only abstractions that gain more than this are of interest.
+    pub(crate) floor: i64,
+    pub(crate) max_steps: u64,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) parallel: bool,
+    pub(crate) rules: Rules,
+}
+
+/// What a search found.
 pub(crate) struct Found {
+    /// The best abstractions, best first. Among equally good ones the one that saves more (and has the larger body) is
+    /// first: a body is paid for once and may itself become shorter in later rounds.
     pub(crate) best: Vec<Partial>,
-    pub(crate) expansions: u64,
-    pub(crate) evaluations: u64,
-    pub(crate) pushed: u64,
+    /// How many partial abstractions were expanded.
+    pub(crate) steps: u64,
+    pub(crate) stop: Stop,
 }
 
+/// The most partial abstractions expanded at once.
+const MAX_BATCH: usize = 32;
+
+/// Finds the abstractions that gain the most.
+pub(crate) fn search(space: &Space, limits: &SearchLimits) -> Found {
+    let mut found = Found { best: Vec::new(), steps: 0, stop: Stop::Optimal };
+    add_constants(space, limits, &mut found);
+    let mut queue = BinaryHeap::new();
+    let mut sequence = 0;
+    let nodes: Vec<Node> = space.inner().collect();
+    queue.push(Queued { gain: i64::MAX, sequence, partial: Partial::hole(&nodes, space) });
+    let mut scratch = Scratch::default();
+    loop {
+        let least = found.least_gain(limits);
+        let size = (queue.len() / 4).clamp(1, MAX_BATCH);
+        let mut batch = Vec::with_capacity(size);
+        while batch.len() < size {
+            match queue.pop() {
+                Some(queued) if queued.gain > least => batch.push(queued.partial),
+                Some(_) => queue.clear(),
+                None => break,
+            }
+        }
+        if batch.is_empty() {
+            return found;
+        }
+        if found.steps >= limits.max_steps {
+            return Found { stop: Stop::Budget, ..found };
+        }
+        if limits.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Found { stop: Stop::Time, ..found };
+        }
+        found.steps += batch.len() as u64;
+        let expansion = |partial: &Partial, scratch: &mut Scratch| {
+            let mut expansion = Expansion { partial, space, limits, least, scratch, children: Vec::new() };
+            expansion.run();
+            expansion.children
+        };
+        let children: Vec<Vec<Partial>> = if limits.parallel && batch.len() >= 4 {
+            batch.par_iter().map_init(Scratch::default, |scratch, partial| expansion(partial, scratch)).collect()
+        } else {
+            batch.iter().map(|partial| expansion(partial, &mut scratch)).collect()
+        };
+        for child in children.into_iter().flatten() {
+            let gain = child.gain(space);
+            if child.holes.is_empty() {
+                found.add(child, limits, space);
+            } else if gain > found.least_gain(limits) {
+                sequence += 1;
+                queue.push(Queued { gain, sequence, partial: child });
+            }
+        }
+    }
+}
+
+impl Found {
+    /// What an abstraction must gain more than to be of interest.
+    fn least_gain(&self, limits: &SearchLimits) -> i64 {
+        let worst = self.best.get(limits.keep.saturating_sub(1)).map_or(i64::MIN, |p| p.saving as i64 - i64::from(p.body));
+        worst.max(limits.floor)
+    }
+
+    fn add(&mut self, abstraction: Partial, limits: &SearchLimits, space: &Space) {
+        let rank = |p: &Partial| (p.gain(space), p.saving);
+        if abstraction.gain(space) <= limits.floor {
+            return;
+        }
+        let at = self.best.partition_point(|known| rank(known) >= rank(&abstraction));
+        if at < limits.keep {
+            self.best.insert(at, abstraction);
+            self.best.truncate(limits.keep);
+        }
+    }
+}
+
+/// Adds the best abstractions without parameters: every closed subterm that occurs more than once.
+fn add_constants(space: &Space, limits: &SearchLimits, found: &mut Found) {
+    let mut constants: Vec<(std::cmp::Reverse<i64>, Node)> = space
+        .inner()
+        .filter(|&node| space.is_fixable(node, 0) && space.weight(node) >= 2)
+        .map(|node| {
+            let saved = u64::from(space.weight(node)) * u64::from(space.cost(node).saturating_sub(space.call));
+            (std::cmp::Reverse(saved as i64 - i64::from(space.cost(node))), node)
+        })
+        .collect();
+    constants.sort_unstable();
+    for &(_, node) in constants.iter().take(limits.keep) {
+        found.add(Partial::constant(node, space), limits, space);
+    }
+}
+
+/// A partial abstraction in the queue: the most promising first, among equals the oldest.
 struct Queued {
     gain: i64,
     sequence: u64,
     partial: Partial,
 }
-impl PartialEq for Queued { fn eq(&self, o: &Self) -> bool { self.cmp(o) == Ordering::Equal } }
-impl Eq for Queued {}
-impl PartialOrd for Queued { fn partial_cmp(&self, o: &Self) -> Option<Ordering> { Some(self.cmp(o)) } }
-impl Ord for Queued { fn cmp(&self, o: &Self) -> Ordering { self.gain.cmp(&o.gain).then(o.sequence.cmp(&self.sequence)) } }
 
+impl Ord for Queued {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.gain.cmp(&other.gain).then(other.sequence.cmp(&self.sequence))
+    }
+}
+
+impl PartialOrd for Queued {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Queued {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Queued {}
+
+/// Buffers that outlive an expansion.
 #[derive(Default)]
 struct Scratch {
     values: Vec<u32>,
-    counts: Vec<u32>,
-    touched: Vec<u32>,
+    buckets: Vec<u32>,
+    met: Vec<u32>,
     order: Vec<u32>,
-    selection: Vec<u32>,
-    tally: Tally,
-    keys: Vec<u64>,
-    evaluations: u64,
+    groups: Groups,
 }
 
-#[derive(Default)]
-struct Tally { slots: Vec<(u64, u64)>, mask: usize }
-impl Tally {
-    fn reset(&mut self, rows: usize) {
-        let capacity = (rows * 2).next_power_of_two().max(16);
-        self.slots.clear();
-        self.slots.resize(capacity, (0, 0));
-        self.mask = capacity - 1;
-    }
-    fn add(&mut self, key: u64, amount: u64) -> u64 {
-        let key = key | 1;
-        let mut at = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & self.mask;
-        loop {
-            let slot = &mut self.slots[at];
-            if slot.0 == key { slot.1 += amount; return slot.1; }
-            if slot.0 == 0 { *slot = (key, amount); return amount; }
-            at = (at + 1) & self.mask;
-        }
-    }
+/// The expansion of one partial abstraction at one hole.
+struct Expansion<'a> {
+    partial: &'a Partial,
+    space: &'a Space,
+    limits: &'a SearchLimits,
+    /// What a child must promise more than.
+    least: i64,
+    scratch: &'a mut Scratch,
+    children: Vec<Partial>,
 }
 
-fn gain(saving: u64, body: u64) -> i64 { saving as i64 - body as i64 }
-
-pub(crate) fn search(space: &Space, config: &SearchConfig) -> Found {
-    let mut best: Vec<Partial> = Vec::new();
-    let mut queue = BinaryHeap::new();
-    let mut sequence = 0u64;
-    let mut expansions = 0;
-    let mut evaluations = 0;
-    let mut constants: Vec<(Reverse<i64>, Node)> = space.inner().filter(|&n| space.is_fixable(n, 0) && space.weight(n) >= 2)
-        .map(|n| (Reverse(gain(u64::from(space.weight(n)) * u64::from(space.cost(n).saturating_sub(space.call)), u64::from(space.cost(n)))), n)).collect();
-    constants.sort_unstable();
-    let value = |p: &Partial| gain(p.saving, u64::from(p.body));
-    let merge = |best: &mut Vec<Partial>, p: Partial| {
-        let at = best.partition_point(|b| value(b) >= value(&p));
-        if at < config.keep { best.insert(at, p); best.truncate(config.keep); }
-    };
-    let limit = |best: &Vec<Partial>| best.get(config.keep - 1).map_or(0, &value).max(0);
-    for &(Reverse(gain), n) in constants.iter().take(config.keep) {
-        if gain > 0 { merge(&mut best, Partial::constant(n, space)); }
-    }
-    let nodes: Vec<Node> = space.inner().collect();
-    queue.push(Queued { gain: i64::MAX, sequence, partial: Partial::hole(&nodes, space) });
-    let mut single = Scratch::default();
-    loop {
-        let lim = limit(&best);
-        let size = (queue.len() / 4).clamp(1, 32);
-        let mut batch = Vec::with_capacity(size);
-        while batch.len() < size {
-            let Some(q) = queue.pop() else { break };
-            if q.gain <= lim { queue.clear(); break; }
-            batch.push(q.partial);
+impl Expansion<'_> {
+    fn run(&mut self) {
+        // The hole with the least at stake: small holes decide soonest which rows stay.
+        let Some(hole) = (0..self.partial.holes.len()).min_by_key(|&hole| self.partial.holes[hole].stake) else { return };
+        if self.partial.is_root() {
+            self.fill_by_constructor(hole);
+            return;
         }
-        if batch.is_empty() { break; }
-        expansions += batch.len() as u64;
-        let results: Vec<Vec<Partial>> = if rayon::current_num_threads() == 1 || batch.len() < 4 {
-            batch.iter().map(|p| expand(p, space, config, lim, &mut single)).collect()
+        for param in 0..self.partial.arity {
+            self.reuse_param(hole, param);
+        }
+        if self.partial.arity < self.limits.max_arity {
+            self.add_param(hole);
+            self.fill_by_constructor(hole);
         } else {
-            batch.par_iter().map_init(Scratch::default, |scratch, p| expand(p, space, config, lim, scratch)).collect()
-        };
-        evaluations += std::mem::take(&mut single.evaluations);
-        for children in results {
-            for child in children {
-                let body = u64::from(child.body) + child.holes.len() as u64 * u64::from(space.smallest_leaf);
-                let gain = gain(child.saving, body);
-                if gain <= limit(&best) { continue; }
-                if child.holes.is_empty() { merge(&mut best, child); }
-                else {
-                    sequence += 1;
-                    queue.push(Queued { gain, sequence, partial: child });
-                }
-            }
+            self.fill_by_node(hole);
+            self.fill_around_params(hole);
         }
-        if expansions > config.max_expansions { break; }
     }
-    Found { best, expansions, evaluations, pushed: sequence }
-}
 
-fn expand(partial: &Partial, space: &Space, config: &SearchConfig, limit: i64, scratch: &mut Scratch) -> Vec<Partial> {
-    let mut out = Vec::new();
-    let n = partial.holes.len();
-    let hole = match config.policy {
-        1 => n - 1,
-        5 => (0..n).min_by_key(|&h| partial.holes[h].stake).unwrap_or(0),
-        _ => 0,
-    };
-    let depth = partial.holes[hole].depth;
-    let content = partial.content(hole);
-    let weights = partial.weights();
-    let potentials = partial.potentials();
-    let rows = partial.rows();
-    let can_grow = partial.arity < config.max_arity;
-    let root = partial.next_is_root();
-    let floor = u64::from(partial.body) + (n as u64 - 1) * u64::from(space.smallest_leaf);
-    let mut selection = std::mem::take(&mut scratch.selection);
-    if !root {
-        for i in 0..partial.arity {
-            let param = partial.param(i);
-            selection.clear();
-            selection.extend((0..rows).filter(|&r| space.argument(content[r], depth) == Some(param[r])).map(|r| r as u32));
-            consider(partial, hole, Filling::Param(i as u32), &selection, floor, space, config, limit, scratch, &mut out);
-        }
-        if can_grow {
-            selection.clear();
-            let mut saving = 0u64;
-            for r in 0..rows {
-                if let Some(node) = space.argument(content[r], depth) {
-                    let left = potentials[r].saturating_sub(space.app + space.cost(node));
-                    if left > 0 { selection.push(r as u32); saving += u64::from(weights[r]) * u64::from(left); }
-                }
-            }
-            if gain(saving, floor) > limit {
-                consider(partial, hole, Filling::Param(partial.arity as u32), &selection, floor, space, config, limit, scratch, &mut out);
-            }
-        }
+    fn reuse_param(&mut self, hole: usize, param: usize) {
+        let (space, depth) = (self.space, self.partial.holes[hole].depth);
+        let content = self.partial.content(hole);
+        let arguments = self.partial.param(param);
+        let is_match = |&row: &u32| space.argument(content[row as usize], depth) == Some(arguments[row as usize]);
+        let rows: Vec<u32> = (0..content.len() as u32).filter(is_match).collect();
+        self.consider(hole, Filling::Param(param as u32), &rows);
     }
-    // by constructor
-    let exhausted = !can_grow && !root;
-    let mut order = std::mem::take(&mut scratch.order);
-    let mut touched = std::mem::take(&mut scratch.touched);
-    let mut counts = std::mem::take(&mut scratch.counts);
-    counts.resize(space.codes().max(space.len()), 0);
-    touched.clear();
-    let key = |r: usize| if exhausted { content[r] } else { space.code(content[r]) };
-    for r in 0..rows { let k = key(r); if counts[k as usize] == 0 { touched.push(k); } counts[k as usize] += 1; }
-    touched.sort_unstable();
-    let mut start = 0;
-    for &k in &touched { let c = counts[k as usize]; counts[k as usize] = start; start += c; }
-    order.clear(); order.resize(rows, 0);
-    for r in 0..rows { let k = key(r) as usize; order[counts[k] as usize] = r as u32; counts[k] += 1; }
-    let mut from = 0;
-    for &k in &touched {
-        let to = counts[k as usize] as usize;
-        counts[k as usize] = 0;
-        let group = &order[from..to];
-        from = to;
-        let filling = if exhausted { if !space.is_fixable(k, depth) { continue; } Filling::Node(k) } else {
-            match space.constructor(content[group[0] as usize]) {
+
+    fn add_param(&mut self, hole: usize) {
+        let (space, depth) = (self.space, self.partial.holes[hole].depth);
+        let content = self.partial.content(hole);
+        let potentials = self.partial.potentials();
+        let is_match = |&row: &u32| {
+            let row = row as usize;
+            space.argument(content[row], depth).is_some_and(|argument| {
+                !self.limits.rules.spent_rows || potentials[row] > space.app + space.cost(argument)
+            })
+        };
+        let rows: Vec<u32> = (0..content.len() as u32).filter(is_match).collect();
+        self.consider(hole, Filling::Param(self.partial.arity as u32), &rows);
+    }
+
+    /// Fills the hole with each constructor that stands there.
+    fn fill_by_constructor(&mut self, hole: usize) {
+        let (space, depth) = (self.space, self.partial.holes[hole].depth);
+        let content = self.partial.content(hole);
+        self.for_groups(content, |node| space.code(node), |this, rows| {
+            let filling = match space.constructor(content[rows[0] as usize]) {
                 Constructor::App => Filling::App,
                 Constructor::Lam(tag) => Filling::Lam(tag),
                 Constructor::Leaf(node) if space.is_fixable(node, depth) => Filling::Node(node),
-                Constructor::Leaf(_) => continue,
+                Constructor::Leaf(_) => return,
+            };
+            this.consider(hole, filling, rows);
+        });
+    }
+
+    /// Fills the hole with each whole subterm that stands there: with no parameter to give, that is what most
+    /// completions do.
+    fn fill_by_node(&mut self, hole: usize) {
+        let (space, depth) = (self.space, self.partial.holes[hole].depth);
+        let content = self.partial.content(hole);
+        self.for_groups(content, |node| node, |this, rows| {
+            let node = content[rows[0] as usize];
+            if space.is_fixable(node, depth) {
+                this.consider(hole, Filling::Node(node), rows);
             }
+        });
+    }
+
+    /// Opens up the hole where a parameter in use may stand inside its content.
+    fn fill_around_params(&mut self, hole: usize) {
+        let space = self.space;
+        let content = self.partial.content(hole);
+        let may_hold_param = |row: u32| {
+            let node = content[row as usize];
+            (0..self.partial.arity).map(|param| self.partial.param(param)[row as usize]).any(|argument| {
+                argument != node && space.may_contain(node, argument)
+            })
         };
-        consider(partial, hole, filling, group, floor, space, config, limit, scratch, &mut out);
-    }
-    if exhausted {
-        for app in [true, false] {
-            selection.clear();
-            selection.extend((0..rows).filter(|&r| {
-                let node = content[r];
-                space.is_inner(node) && (space.constructor(node) == Constructor::App) == app
-                    && (0..partial.arity).any(|i| partial.param(i)[r] != node && space.may_contain(node, partial.param(i)[r]))
-            }).map(|r| r as u32));
-            if app { consider(partial, hole, Filling::App, &selection, floor, space, config, limit, scratch, &mut out); }
-            else if !selection.is_empty() {
-                let mut tags: Vec<u32> = selection.iter().filter_map(|&r| match space.constructor(content[r as usize]) { Constructor::Lam(t) => Some(t), _ => None }).collect();
-                tags.sort_unstable(); tags.dedup();
-                for tag in tags {
-                    let rows: Vec<u32> = selection.iter().copied().filter(|&r| space.constructor(content[r as usize]) == Constructor::Lam(tag)).collect();
-                    consider(partial, hole, Filling::Lam(tag), &rows, floor, space, config, limit, scratch, &mut out);
-                }
+        let rows: Vec<u32> = (0..content.len() as u32).filter(|&row| may_hold_param(row)).collect();
+        let inner: Vec<Node> = rows.iter().map(|&row| content[row as usize]).collect();
+        self.for_groups(&inner, |node| space.code(node), |this, group| {
+            let group: Vec<u32> = group.iter().map(|&at| rows[at as usize]).collect();
+            match space.constructor(content[group[0] as usize]) {
+                Constructor::App => this.consider(hole, Filling::App, &group),
+                Constructor::Lam(tag) => this.consider(hole, Filling::Lam(tag), &group),
+                Constructor::Leaf(_) => {}
             }
-        }
+        });
     }
-    scratch.order = order; scratch.touched = touched; scratch.counts = counts; scratch.selection = selection;
-    out
-}
 
-#[allow(clippy::too_many_arguments)]
-fn consider(partial: &Partial, hole: usize, filling: Filling, rows: &[u32], floor: u64, space: &Space, config: &SearchConfig, limit: i64, scratch: &mut Scratch, out: &mut Vec<Partial>) {
-    if rows.is_empty() { return; }
-    let rules = &config.rules;
-    let weights = partial.weights();
-    let potentials = partial.potentials();
-    let saving: u64 = rows.iter().map(|&r| u64::from(weights[r as usize]) * u64::from(potentials[r as usize])).sum();
-    if gain(saving, floor) <= limit { return; }
-    if rules.single_place && rows.len() == 1 && space.is_fixable(partial.nodes()[rows[0] as usize], 0) { return; }
-    let Some(mut child) = partial.fill(hole, filling, rows, space, true, rules.argument_capture) else { return };
-    if rules.redundant_argument {
-        for i in 1..child.arity { for j in 0..i { if child.param(i) == child.param(j) { return; } } }
+    /// Calls `visit` with the rows of each group of a column by key, in order of key; keys are below the space's length.
+    fn for_groups(&mut self, column: &[Node], key: impl Fn(Node) -> u32, mut visit: impl FnMut(&mut Self, &[u32])) {
+        let mut buckets = std::mem::take(&mut self.scratch.buckets);
+        let mut met = std::mem::take(&mut self.scratch.met);
+        let mut order = std::mem::take(&mut self.scratch.order);
+        buckets.resize(self.space.len() + 1, 0);
+        met.clear();
+        for &node in column {
+            let bucket = &mut buckets[key(node) as usize];
+            if *bucket == 0 {
+                met.push(key(node));
+            }
+            *bucket += 1;
+        }
+        met.sort_unstable();
+        let mut start = 0;
+        for &k in &met {
+            start += std::mem::replace(&mut buckets[k as usize], start);
+        }
+        order.clear();
+        order.resize(column.len(), 0);
+        for (row, &node) in column.iter().enumerate() {
+            let bucket = &mut buckets[key(node) as usize];
+            order[*bucket as usize] = row as u32;
+            *bucket += 1;
+        }
+        let mut from = 0;
+        for &k in &met {
+            let to = std::mem::take(&mut buckets[k as usize]) as usize;
+            visit(self, &order[from..to]);
+            from = to;
+        }
+        self.scratch.buckets = buckets;
+        self.scratch.met = met;
+        self.scratch.order = order;
     }
-    if child.arity > partial.arity {
+
+    /// Fills the hole at some rows, and keeps the child if it is promising.
+    fn consider(&mut self, hole: usize, filling: Filling, rows: &[u32]) {
+        let (partial, space, rules) = (self.partial, self.space, &self.limits.rules);
+        let (weights, potentials) = (partial.weights(), partial.potentials());
+        let potential = |&row: &u32| u64::from(weights[row as usize]) * u64::from(potentials[row as usize]);
+        let saving: u64 = rows.iter().map(potential).sum();
+        let body = i64::from(partial.body) + (partial.holes.len() as i64 - 1) * i64::from(space.smallest_leaf);
+        if rows.is_empty() || saving as i64 - body <= self.least {
+            return;
+        }
+        if rules.single_place && rows.len() == 1 && space.is_fixable(partial.nodes()[rows[0] as usize], 0) {
+            return;
+        }
+        let Some(mut child) = partial.fill(hole, filling, rows, space, rules.argument_capture) else { return };
         child.saving = child.weights().iter().zip(child.potentials()).map(|(&w, &p)| u64::from(w) * u64::from(p)).sum();
-    } else { child.saving = saving; }
-    let body = u64::from(child.body) + child.holes.len() as u64 * u64::from(space.smallest_leaf);
-    if gain(child.saving, body) <= limit { return; }
-    if child.holes.is_empty() {
-        scratch.evaluations += 1;
-        child.saving = space.total.saturating_sub(space.rewritten_cost(&child, &mut scratch.values));
-        if gain(child.saving, body) <= limit { return; }
-        out.push(child);
-        return;
-    }
-    if rules.exhausted_arity {
-        let left = config.max_arity - child.arity;
-        if left == 0 || (left == 1 && child.holes.len() > 1) {
-            let bound = consumed(&child, left, space, scratch);
-            if gain(bound, body) <= limit { return; }
-            child.saving = child.saving.min(bound);
+        let is_redundant = |param: usize| (0..param).any(|other| child.param(param) == child.param(other));
+        if child.gain(space) <= self.least || rules.redundant_argument && (1..child.arity).any(is_redundant) {
+            return;
+        }
+        let left = self.limits.max_arity - child.arity;
+        let is_whole = child.holes.is_empty();
+        if rules.exhausted_arity && !is_whole && (left == 0 || left == 1 && child.holes.len() > 1) {
+            child.saving = child.saving.min(bound::consumed(&child, left, space, &mut self.scratch.groups));
+        }
+        if is_whole || rules.overlap && child.gain(space) > self.least {
+            let rewritten = space.rewritten_cost(&child, &mut self.scratch.values);
+            child.saving = child.saving.min(space.total.saturating_sub(rewritten));
+        }
+        if child.gain(space) > self.least {
+            self.children.push(child);
         }
     }
-    if rules.overlap {
-        scratch.evaluations += 1;
-        let bound = space.total.saturating_sub(space.rewritten_cost(&child, &mut scratch.values));
-        if gain(bound, body) <= limit { return; }
-        child.saving = child.saving.min(bound);
-    }
-    out.push(child);
-}
-
-fn consumed(child: &Partial, left: usize, space: &Space, scratch: &mut Scratch) -> u64 {
-    let rows = child.rows();
-    let holes = child.holes.len();
-    let mut largest = 0;
-    let mut second = 0;
-    for r in 0..rows {
-        let (mut top, mut next) = (0, 0);
-        for h in 0..holes { let c = space.cost(child.content(h)[r]); if c > top { next = top; top = c; } else if c > next { next = c; } }
-        for p in 0..child.arity { let c = space.cost(child.param(p)[r]); if c <= top { largest = largest.max(c); } }
-        second = second.max(next);
-    }
-    let weights = child.weights(); let potentials = child.potentials();
-    let mut best = 0;
-    let mut run = |atom: u32, except: Option<usize>| {
-        let shape = space.coarse_shape(atom);
-        scratch.keys.clear();
-        scratch.keys.resize(rows, 0);
-        for h in 0..holes {
-            if Some(h) == except { continue; }
-            for (key, &n) in scratch.keys.iter_mut().zip(child.content(h)) {
-                *key = (key.rotate_left(23) ^ u64::from(shape[n as usize])).wrapping_mul(0x517C_C1B7_2722_0A95);
-            }
-        }
-        scratch.tally.reset(rows);
-        for r in 0..rows {
-            let total = scratch.tally.add(scratch.keys[r], u64::from(weights[r]) * u64::from(potentials[r]));
-            best = best.max(total);
-        }
-    };
-    if left == 0 { run(largest, None); } else {
-        for h in 0..holes { run(largest, Some(h)); }
-        run(largest.max(second), None);
-    }
-    best
 }

@@ -1,5 +1,5 @@
-//! The corpus laid out for the search: every distinct subterm in flat arrays, and the one dynamic programme that both
-//! the bound and the exact cost of an abstraction come from.
+//! The corpus laid out for the search: every distinct subterm in flat arrays, and the one dynamic programme that the
+//! exact saving of an abstraction comes from.
 //!
 //! For an abstraction A that matches at a set of subterms, the cheapest rewriting of the corpus is, over the distinct
 //! subterms n in order of height,
@@ -8,15 +8,17 @@
 //! v(n) = min( own(n) + Σ v(children of n),  call + Σ_i (app + v(argument_i at n))   if A matches at n )
 //! ```
 //!
-//! and the total is body(A) + Σ_roots weight · v(root). For a *partial* abstraction, whose holes are still open, the same
-//! recursion with holes at no charge is a lower bound on the total of each of its completions: a completion matches at
-//! no more places, has no fewer arguments and no smaller a body. It counts overlapping matches once, which is what makes
-//! it far tighter than the sum over matches on corpora of long spines.
+//! and the cost of the rewritten corpus is Σ_roots weight · v(root). For a *partial* abstraction, whose holes are still
+//! open, the same recursion with holes at no charge is a lower bound on that of each of its completions: a completion
+//! matches at no more places and has no fewer arguments. It counts overlapping matches once.
+
+use rustc_hash::FxHashMap;
 
 use crate::cost::Weights;
+use crate::pattern::Partial;
 use crate::term::{Term, TermId, Terms};
 
-/// An index into a [`Space`]: a distinct subterm of the corpus, by height.
+/// An index into a [`Space`]: a distinct subterm of the corpus. Nodes are ordered by height, leaves first.
 pub(crate) type Node = u32;
 
 /// The constructor of a node, as the search branches on it.
@@ -28,36 +30,39 @@ pub(crate) enum Constructor {
     Leaf(Node),
 }
 
-/// λ-depth below which arguments with free variables are looked for. An argument under more binders of the pattern must
-/// be closed.
+/// λ-depth up to which arguments with free variables are looked for. An argument under more binders of the pattern than
+/// that must be closed.
 const MAX_LOWERING: u32 = 32;
 
-/// The nodes that any argument may be and that the rewriting visits.
+/// How many sizes of atoms there are coarse shapes for; see [`Space::coarse_shape`].
+const SHAPES: usize = 6;
+
+/// The distinct subterms of a corpus, with what the search wants to know of each.
 pub(crate) struct Space {
     term: Vec<TermId>,
     left: Vec<Node>,
     right: Vec<Node>,
     /// Cost of the node itself, without its children.
     own: Vec<u32>,
-    /// Cost of the subterm.
     cost: Vec<u32>,
-    pub(crate) shapes: Vec<(u32, Vec<u32>)>,
-    /// How often the subterm occurs in the corpus, counted by root weight.
     weight: Vec<u32>,
     constructor: Vec<Constructor>,
+    /// The constructor as a dense number.
     code: Vec<u32>,
-    codes: usize,
-    /// Bloom filter of the nodes that occur in each node.
-    parts: Vec<u64>,
     open: Vec<u32>,
     has_param: Vec<bool>,
+    /// Bloom filter of the nodes that occur in each node.
+    parts: Vec<u64>,
+    /// For some sizes of atoms, ascending, the shape of each node.
+    shapes: Vec<(u32, Vec<u32>)>,
     leaves: usize,
-    /// Number of nodes of the corpus; nodes from here on are lowered arguments, see [`Space::argument`].
+    /// Number of nodes of the corpus; nodes from here on are lowered arguments.
     corpus_len: usize,
-    /// For each node past `corpus_len`, the node it was lowered from.
+    /// For each node past `corpus_len`, the node it was lowered from and by how much.
     origin: Vec<(Node, u32)>,
-    lowered: rustc_hash::FxHashMap<(Node, u32), Node>,
+    lowered: FxHashMap<(Node, u32), Node>,
     roots: Vec<(Node, u64)>,
+    /// What the weights say.
     pub(crate) call: u32,
     pub(crate) app: u32,
     pub(crate) lam: u32,
@@ -72,15 +77,12 @@ impl Space {
     ///
     /// `terms` is extended by lowered arguments where the corpus has λ.
     pub(crate) fn new(terms: &mut Terms, roots: &[(TermId, u64)], weights: &Weights) -> Self {
-        let reachable = reachable(terms, roots);
         let mut height = vec![0u32; terms.len()];
-        let mut order: Vec<TermId> = Vec::with_capacity(reachable.len());
-        for &id in &reachable {
+        let mut order = terms.reachable(roots.iter().map(|&(root, _)| root));
+        for &id in &order {
             height[id.0 as usize] = terms.children(id).map(|c| height[c.0 as usize] + 1).max().unwrap_or(0);
-            order.push(id);
         }
         order.sort_by_key(|id| (height[id.0 as usize], *id));
-        let leaves = order.iter().take_while(|id| height[id.0 as usize] == 0).count() + 1;
 
         // Node 0 stands for the missing second child of a λ and costs nothing.
         let len = order.len() + 1;
@@ -90,18 +92,17 @@ impl Space {
             right: Vec::with_capacity(len),
             own: Vec::with_capacity(len),
             cost: Vec::with_capacity(len),
-            shapes: Vec::new(),
-            weight: vec![0; len],
+            weight: Vec::new(),
             constructor: Vec::with_capacity(len),
             code: Vec::new(),
-            codes: 0,
-            parts: Vec::with_capacity(len),
             open: Vec::with_capacity(len),
             has_param: Vec::with_capacity(len),
-            leaves,
+            parts: Vec::with_capacity(len),
+            shapes: Vec::with_capacity(SHAPES + 1),
+            leaves: order.iter().take_while(|id| height[id.0 as usize] == 0).count() + 1,
             corpus_len: len,
             origin: Vec::new(),
-            lowered: Default::default(),
+            lowered: FxHashMap::default(),
             roots: Vec::new(),
             call: weights.call,
             app: weights.app,
@@ -116,58 +117,17 @@ impl Space {
             let node = space.term.len() as Node;
             node_of[id.0 as usize] = node;
             let (children, own, constructor) = match terms.get(id) {
-                Term::App(f, x) => {
-                    ((node_of[f.0 as usize], node_of[x.0 as usize]), weights.app, Constructor::App)
-                }
+                Term::App(f, x) => ((node_of[f.0 as usize], node_of[x.0 as usize]), weights.app, Constructor::App),
                 Term::Lam(tag, body) => ((node_of[body.0 as usize], 0), weights.lam, Constructor::Lam(tag)),
                 leaf => ((0, 0), weights.leaf(leaf), Constructor::Leaf(node)),
             };
             space.push(id, children, own, constructor, (terms.open(id), terms.has_param(id)));
         }
-        let mut merged = std::collections::BTreeMap::new();
-        for &(root, weight) in roots {
-            *merged.entry(node_of[root.0 as usize]).or_insert(0) += weight;
-        }
-        space.roots = merged.into_iter().collect();
-        let mut occurrences = vec![0u64; len];
-        for &(root, weight) in &space.roots {
-            occurrences[root as usize] += weight;
-            space.total += weight * u64::from(space.cost[root as usize]);
-        }
-        for node in (space.leaves..len).rev() {
-            occurrences[space.left[node] as usize] += occurrences[node];
-            occurrences[space.right[node] as usize] += occurrences[node];
-        }
-        // A subterm that occurs more often than that is no less worth abstracting for the cap.
-        space.weight = occurrences.iter().map(|&count| u32::try_from(count).unwrap_or(u32::MAX)).collect();
-        let mut tags: Vec<u32> = space.constructor.iter().filter_map(|c| match c { Constructor::Lam(t) => Some(*t), _ => None }).collect();
-        tags.sort_unstable(); tags.dedup();
-        space.code = space.constructor.iter().map(|c| match c { Constructor::App => 0, Constructor::Lam(t) => 1 + tags.binary_search(t).unwrap_or(0) as u32, Constructor::Leaf(n) => 1 + tags.len() as u32 + n }).collect();
-        space.codes = 1 + tags.len() + leaves;
-        for node in 0..len {
-            let below = space.parts.get(space.left[node] as usize).copied().unwrap_or(0) | space.parts.get(space.right[node] as usize).copied().unwrap_or(0);
-            space.parts.push(below | bloom(node as Node));
-        }
-        let mut atom = space.smallest_leaf.max(weights.call);
-        for _ in 0..6 {
-            let mut shapes = rustc_hash::FxHashMap::default();
-            let mut shape: Vec<u32> = Vec::with_capacity(len);
-            for node in 0..len {
-                let key = if space.cost[node] <= atom { (0,0,0) } else { match space.constructor[node] { Constructor::Leaf(_) => (0,0,0), Constructor::Lam(t) => (1+t, shape[space.left[node] as usize], 0), Constructor::App => (u32::MAX, shape[space.left[node] as usize], shape[space.right[node] as usize]) } };
-                let next = shapes.len() as u32;
-                shape.push(*shapes.entry(key).or_insert(next));
-            }
-            space.shapes.push((atom, shape));
-            atom = atom * 2 + space.app;
-        }
-        space.shapes.push((u32::MAX, vec![0; len]));
+        space.count_occurrences(roots.iter().map(|&(root, weight)| (node_of[root.0 as usize], weight)));
+        space.number_constructors();
+        space.shape_nodes();
         space.lower_arguments(terms, &mut node_of);
         space
-    }
-
-    pub(crate) fn coarse_shape(&self, atom: u32) -> &[u32] {
-        let at = self.shapes.partition_point(|s| s.0 < atom);
-        &self.shapes[at].1
     }
 
     /// Number of nodes of the corpus, node 0 included.
@@ -175,50 +135,54 @@ impl Space {
         self.corpus_len
     }
 
-    /// The nodes that are no leaves, by height.
+    /// The nodes that are no leaves.
     pub(crate) fn inner(&self) -> std::ops::Range<Node> {
         self.leaves as Node..self.corpus_len as Node
     }
 
+    /// Cost of the subterm.
     pub(crate) fn cost(&self, node: Node) -> u32 {
         self.cost[node as usize]
     }
 
+    /// How often the subterm occurs in the corpus, counted by root weight.
     pub(crate) fn weight(&self, node: Node) -> u32 {
         self.weight[node as usize]
-    }
-
-    pub(crate) fn code(&self, node: Node) -> u32 {
-        self.code[node as usize]
-    }
-
-    pub(crate) fn codes(&self) -> usize {
-        self.codes
-    }
-
-    pub(crate) fn is_inner(&self, node: Node) -> bool {
-        node as usize >= self.leaves && (node as usize) < self.corpus_len
     }
 
     pub(crate) fn constructor(&self, node: Node) -> Constructor {
         self.constructor[node as usize]
     }
 
+    /// The constructor as a number below [`Space::len`].
+    pub(crate) fn code(&self, node: Node) -> u32 {
+        self.code[node as usize]
+    }
+
+    /// The function of an application, the body of a λ.
     pub(crate) fn left(&self, node: Node) -> Node {
         self.left[node as usize]
     }
 
+    /// The argument of an application.
     pub(crate) fn right(&self, node: Node) -> Node {
         self.right[node as usize]
     }
 
-    /// The node a lowered argument was lowered from, and by how much; `None` for nodes of the corpus.
-    pub(crate) fn lowered_from(&self, node: Node) -> Option<(Node, u32)> {
-        Some(self.origin[(node as usize).checked_sub(self.corpus_len)?])
-    }
-
     pub(crate) fn term(&self, node: Node) -> TermId {
         self.term[node as usize]
+    }
+
+    /// The node of a leaf of the corpus.
+    pub(crate) fn leaf(&self, term: TermId) -> Option<Node> {
+        (1..self.leaves).find(|&node| self.term[node] == term).map(|node| node as Node)
+    }
+
+    /// The nodes of some terms of the corpus.
+    pub(crate) fn nodes_of(&self, terms: &[TermId]) -> Vec<Node> {
+        let nodes = 1..self.corpus_len;
+        let node_of: FxHashMap<TermId, Node> = nodes.map(|node| (self.term[node], node as Node)).collect();
+        terms.iter().map(|term| node_of.get(term).copied().unwrap_or(0)).collect()
     }
 
     /// Whether a subterm may stand as it is under `depth` binders of an abstraction's body.
@@ -234,6 +198,11 @@ impl Space {
         self.lowered.get(&(node, depth)).copied()
     }
 
+    /// The node an argument was lowered from, and by how much; `None` for nodes of the corpus.
+    pub(crate) fn lowered_from(&self, node: Node) -> Option<(Node, u32)> {
+        Some(self.origin[(node as usize).checked_sub(self.corpus_len)?])
+    }
+
     /// Whether `part` may occur in `whole`: a Bloom filter, so yes may be wrong and no is sure.
     ///
     /// An open argument stands raised under binders, as another node, so for it the answer is always yes.
@@ -241,18 +210,24 @@ impl Space {
         self.open[part as usize] > 0 || self.parts[whole as usize] & bloom(part) != 0
     }
 
-    /// The least cost of the corpus under a partial or whole abstraction that matches at `rows` (ascending) with the
-    /// arguments `params[i][row]`, its body aside. `values` is scratch space and afterwards holds v of every node.
-    pub(crate) fn rewritten_cost(&self, partial: &crate::pattern::Partial, values: &mut Vec<u32>) -> u64 {
-        let rows = partial.nodes();
+    /// The shape of every node when all subterms that cost at most `atom` look alike.
+    pub(crate) fn coarse_shape(&self, atom: u32) -> &[u32] {
+        let at = self.shapes.partition_point(|&(size, _)| size < atom).min(SHAPES);
+        &self.shapes[at].1
+    }
+
+    /// The least cost of the corpus under a partial or whole abstraction, its body aside. `values` is scratch space and
+    /// afterwards holds v of every node.
+    pub(crate) fn rewritten_cost(&self, abstraction: &Partial, values: &mut Vec<u32>) -> u64 {
         values.clear();
         values.extend_from_slice(&self.cost[..self.corpus_len]);
-        let mut from = rows.first().map_or(self.corpus_len, |&n| n as usize);
-        for (row, &node) in rows.iter().enumerate() {
+        let nodes = abstraction.nodes();
+        let mut from = nodes.first().map_or(self.corpus_len, |&n| n as usize);
+        for (row, &node) in nodes.iter().enumerate() {
             let node = node as usize;
             self.propagate(from..node + 1, values);
-            let call = (0..partial.arity).fold(self.call, |sum, param| {
-                sum + self.app + values[self.home(partial.param(param)[row]) as usize]
+            let call = (0..abstraction.arity).fold(self.call, |sum, param| {
+                sum + self.app + values[self.home(abstraction.param(param)[row]) as usize]
             });
             values[node] = values[node].min(call);
             from = node + 1;
@@ -262,8 +237,9 @@ impl Space {
     }
 
     /// The nodes where the cheapest rewriting calls the abstraction, ascending, each with its row.
-    pub(crate) fn chosen_calls(&self, abstraction: &crate::pattern::Partial, values: &mut Vec<u32>) -> Vec<(Node, usize)> {
-        self.rewritten_cost(abstraction, values);
+    pub(crate) fn chosen_calls(&self, abstraction: &Partial) -> Vec<(Node, usize)> {
+        let mut values = Vec::new();
+        self.rewritten_cost(abstraction, &mut values);
         let is_call = |&(_, &node): &(usize, &Node)| {
             let node = node as usize;
             values[node] < self.own[node] + values[self.left[node] as usize] + values[self.right[node] as usize]
@@ -271,27 +247,15 @@ impl Space {
         abstraction.nodes().iter().enumerate().filter(is_call).map(|(row, &node)| (node, row)).collect()
     }
 
-    /// The nodes of some terms of the corpus.
-    pub(crate) fn nodes_of(&self, terms: &[TermId]) -> Vec<Node> {
-        let mut node_of: rustc_hash::FxHashMap<TermId, Node> = Default::default();
-        for node in 1..self.corpus_len {
-            node_of.insert(self.term[node], node as Node);
-        }
-        terms.iter().map(|term| node_of.get(term).copied().unwrap_or(0)).collect()
-    }
-
     fn propagate(&self, nodes: std::ops::Range<usize>, values: &mut [u32]) {
         for node in nodes {
-            values[node] =
-                self.own[node] + values[self.left[node] as usize] + values[self.right[node] as usize];
+            values[node] = self.own[node] + values[self.left[node] as usize] + values[self.right[node] as usize];
         }
     }
 
+    /// The node of the corpus whose value an argument has: lowering changes no cost.
     fn home(&self, node: Node) -> Node {
-        match (node as usize).checked_sub(self.corpus_len) {
-            None => node,
-            Some(lowered) => self.origin[lowered].0,
-        }
+        self.lowered_from(node).map_or(node, |(from, _)| from)
     }
 
     fn push(
@@ -302,9 +266,13 @@ impl Space {
         constructor: Constructor,
         (open, has_param): (u32, bool),
     ) {
-        let cost = match constructor {
-            Constructor::Leaf(_) => own,
-            _ => own + self.cost[left as usize] + self.cost[right as usize],
+        let node = self.term.len() as Node;
+        let (cost, parts) = match constructor {
+            Constructor::Leaf(_) => (own, bloom(node)),
+            _ => (
+                own + self.cost[left as usize] + self.cost[right as usize],
+                bloom(node) | self.parts[left as usize] | self.parts[right as usize],
+            ),
         };
         self.term.push(term);
         self.left.push(left);
@@ -314,6 +282,67 @@ impl Space {
         self.constructor.push(constructor);
         self.open.push(open);
         self.has_param.push(has_param);
+        self.parts.push(parts);
+    }
+
+    fn count_occurrences(&mut self, roots: impl Iterator<Item = (Node, u64)>) {
+        let mut merged = std::collections::BTreeMap::new();
+        for (root, weight) in roots {
+            *merged.entry(root).or_insert(0) += weight;
+        }
+        self.roots = merged.into_iter().collect();
+        let mut occurrences = vec![0u64; self.corpus_len];
+        for &(root, weight) in &self.roots {
+            occurrences[root as usize] += weight;
+            self.total += weight * u64::from(self.cost[root as usize]);
+        }
+        for node in (self.leaves..self.corpus_len).rev() {
+            let count = occurrences[node];
+            occurrences[self.left[node] as usize] += count;
+            occurrences[self.right[node] as usize] += count;
+        }
+        // The corpus was read from text, so no subterm occurs 2³² times; the cap keeps the conversion total.
+        self.weight = occurrences.iter().map(|&count| u32::try_from(count).unwrap_or(u32::MAX)).collect();
+    }
+
+    fn number_constructors(&mut self) {
+        let mut tags: Vec<u32> = Vec::new();
+        for constructor in &self.constructor {
+            if let Constructor::Lam(tag) = constructor {
+                if !tags.contains(tag) {
+                    tags.push(*tag);
+                }
+            }
+        }
+        // Leaves are numbered by node, λ after them, application by the number of node 0, which is no leaf of the corpus.
+        let lam = |tag: u32| self.leaves + tags.iter().position(|&t| t == tag).unwrap_or(0);
+        self.code = self.constructor.iter().map(|&c| match c {
+            Constructor::App => 0,
+            Constructor::Lam(tag) => lam(tag) as u32,
+            Constructor::Leaf(node) => node,
+        }).collect();
+    }
+
+    fn shape_nodes(&mut self) {
+        let mut atom = self.call;
+        for _ in 0..SHAPES {
+            let mut known: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
+            let mut shape: Vec<u32> = Vec::with_capacity(self.corpus_len);
+            for node in 0..self.corpus_len {
+                let below = |child: Node| shape[child as usize];
+                let key = match self.constructor[node] {
+                    _ if self.cost[node] <= atom => (0, 0, 0),
+                    Constructor::Leaf(_) => (0, 0, 0),
+                    Constructor::Lam(tag) => (tag + 2, below(self.left[node]), 0),
+                    Constructor::App => (1, below(self.left[node]), below(self.right[node])),
+                };
+                let next = known.len() as u32;
+                shape.push(*known.entry(key).or_insert(next));
+            }
+            self.shapes.push((atom, shape));
+            atom = atom.saturating_mul(2).saturating_add(self.app);
+        }
+        self.shapes.push((u32::MAX, vec![0; self.corpus_len]));
     }
 
     /// Finds, for every open subterm and number of binders, the subterm seen from outside those binders.
@@ -326,8 +355,7 @@ impl Space {
                 if target == 0 {
                     target = self.term.len() as Node;
                     node_of[id.0 as usize] = target;
-                    self.push(id, (0, 0), 0, Constructor::Leaf(target), (terms.open(id), terms.has_param(id)));
-                    self.cost[target as usize] = self.cost[node];
+                    self.push(id, (0, 0), self.cost[node], Constructor::Leaf(target), (terms.open(id), terms.has_param(id)));
                     self.origin.push((node as Node, depth));
                 }
                 self.lowered.insert((node as Node, depth), target);
@@ -338,20 +366,4 @@ impl Space {
 
 fn bloom(node: Node) -> u64 {
     1 << (node.wrapping_mul(0x9E37_79B1) >> 26)
-}
-
-/// The terms reachable from the roots, ascending.
-fn reachable(terms: &Terms, roots: &[(TermId, u64)]) -> Vec<TermId> {
-    let mut seen = vec![false; terms.len()];
-    for &(root, _) in roots {
-        seen[root.0 as usize] = true;
-    }
-    for index in (0..terms.len()).rev() {
-        if seen[index] {
-            for child in terms.children(TermId(index as u32)) {
-                seen[child.0 as usize] = true;
-            }
-        }
-    }
-    (0..terms.len()).filter(|&index| seen[index]).map(|index| TermId(index as u32)).collect()
 }

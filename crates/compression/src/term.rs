@@ -75,6 +75,15 @@ impl Terms {
         self.symbols.get(name).copied()
     }
 
+    /// A name for the library entry of this number that no constant has yet.
+    pub fn fresh_symbol(&mut self, number: usize) -> SymbolId {
+        let mut number = number;
+        while self.find_symbol(&format!("fn_{number}")).is_some() {
+            number += 1;
+        }
+        self.symbol(&format!("fn_{number}"))
+    }
+
     /// A constant's name.
     pub fn name(&self, symbol: SymbolId) -> &str {
         &self.names[symbol.0 as usize]
@@ -143,6 +152,36 @@ impl Terms {
             _ => (None, None),
         };
         a.into_iter().chain(b)
+    }
+
+    /// Everything that occurs in the given terms, ascending, so children before parents.
+    pub fn reachable(&self, roots: impl IntoIterator<Item = TermId>) -> Vec<TermId> {
+        let mut seen = vec![false; self.len()];
+        for root in roots {
+            seen[root.0 as usize] = true;
+        }
+        for index in (0..self.len()).rev() {
+            if seen[index] {
+                for child in self.children(TermId(index as u32)) {
+                    seen[child.0 as usize] = true;
+                }
+            }
+        }
+        (0..self.len()).filter(|&index| seen[index]).map(|index| TermId(index as u32)).collect()
+    }
+
+    /// Adds a term of another store that has the same names.
+    pub fn copy(&mut self, from: &Terms, id: TermId) -> TermId {
+        let mut copied: FxHashMap<TermId, TermId> = FxHashMap::default();
+        for part in from.reachable([id]) {
+            let term = match from.get(part) {
+                Term::App(f, x) => Term::App(copied[&f], copied[&x]),
+                Term::Lam(tag, body) => Term::Lam(tag, copied[&body]),
+                leaf => leaf,
+            };
+            copied.insert(part, self.add(term));
+        }
+        copied[&id]
     }
 
     /// Splits an application into its head and its arguments, in order.

@@ -1,0 +1,89 @@
+//! A corpus factored into a library and the programs that call it.
+
+use crate::cost::Weights;
+use crate::pattern::Partial;
+use crate::rewrite;
+use crate::space::Space;
+use crate::term::{SymbolId, Term, TermId, Terms};
+
+/// An entry of the library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) symbol: SymbolId,
+    pub(crate) arity: usize,
+    pub(crate) body: TermId,
+}
+
+/// Programs and the library they call. Bodies may call other entries, never in a circle.
+#[derive(Clone, Debug)]
+pub(crate) struct Factored {
+    pub(crate) terms: Terms,
+    pub(crate) programs: Vec<TermId>,
+    pub(crate) entries: Vec<Entry>,
+}
+
+impl Factored {
+    /// The corpus as it was read: an empty library.
+    pub(crate) fn unfactored(terms: Terms, programs: Vec<TermId>) -> Self {
+        Self { terms, programs, entries: Vec::new() }
+    }
+
+    /// The programs, then the bodies. Bodies are part of what is compressed: a later abstraction shortens earlier ones.
+    pub(crate) fn roots(&self) -> Vec<TermId> {
+        self.programs.iter().copied().chain(self.entries.iter().map(|entry| entry.body)).collect()
+    }
+
+    /// Lays out programs and bodies for the search.
+    ///
+    /// `terms` are those of this corpus, which the layout extends.
+    pub(crate) fn space(&self, terms: &mut Terms, weights: &Weights) -> Space {
+        let roots: Vec<(TermId, u64)> = self.roots().into_iter().map(|root| (root, 1)).collect();
+        Space::new(terms, &roots, weights)
+    }
+
+    /// The corpus rewritten with one more abstraction, wherever that is cheaper. `body` is a term of `terms`, which
+    /// extends the terms of this corpus. `None` when the body matches nowhere.
+    ///
+    /// No circle can arise: a body that is rewritten to call the new entry held all that the new entry calls.
+    pub(crate) fn admit(&self, terms: &mut Terms, body: TermId, arity: usize, weights: &Weights) -> Option<Self> {
+        let space = self.space(terms, weights);
+        let abstraction = Partial::matching(body, terms, &space)?;
+        let mut into = Terms::with_names_of(terms);
+        let symbol = into.fresh_symbol(self.entries.len());
+        let roots = rewrite::rewrite(&space, terms, &abstraction, symbol, &self.roots(), &mut into);
+        let body = into.copy(terms, body);
+        let (programs, bodies) = roots.split_at(self.programs.len());
+        let rewritten = self.entries.iter().zip(bodies).map(|(entry, &body)| Entry { body, ..*entry });
+        let entries = rewritten.chain([Entry { symbol, arity, body }]).collect();
+        Some(Self { terms: into, programs: programs.to_vec(), entries })
+    }
+
+    /// The programs with every call inlined, as terms of the store that is returned.
+    pub(crate) fn inlined(&self) -> (Terms, Vec<TermId>) {
+        let mut terms = Terms::with_names_of(&self.terms);
+        let mut inlining = rewrite::Inlining::new(&self.terms, &self.entries);
+        let programs = self.programs.iter().map(|&program| inlining.inline(program, &mut terms)).collect();
+        (terms, programs)
+    }
+
+    /// How often each entry is called, in programs and bodies together.
+    pub(crate) fn uses(&self) -> Vec<u64> {
+        let mut count = vec![0u64; self.terms.len()];
+        for root in self.roots() {
+            count[root.0 as usize] += 1;
+        }
+        for index in (0..self.terms.len()).rev() {
+            for child in self.terms.children(TermId(index as u32)) {
+                count[child.0 as usize] += count[index];
+            }
+        }
+        let symbol_of = |index: usize| match self.terms.get(TermId(index as u32)) {
+            Term::Symbol(symbol) => Some(symbol),
+            _ => None,
+        };
+        let uses = |entry: &Entry| {
+            (0..self.terms.len()).find(|&index| symbol_of(index) == Some(entry.symbol)).map_or(0, |index| count[index])
+        };
+        self.entries.iter().map(uses).collect()
+    }
+}

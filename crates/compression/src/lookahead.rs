@@ -1,0 +1,256 @@
+//! Rounds of abstraction, and looking ahead across them.
+//!
+//! The greedy path takes the best abstraction of each round. That loses: an abstraction that is second best now, or the
+//! same one with its parameters in another order, may leave a corpus that compresses further. So after the greedy path
+//! we take *discrepancies*: at some round of the best path known, take another of that round's candidates and go on
+//! greedily from there; the end decides. Candidates that lose the least against the best of their round come first
+//! (limited discrepancy search). A path that ends better becomes the one to deviate from.
+//!
+//! The work is limited to a multiple of the steps of the greedy path, so looking ahead costs a known factor. Paths are
+//! tried in batches of fixed size, in parallel, and compared in order: the result does not depend on the threads.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use crate::factored::Factored;
+use crate::objective::Objective;
+use crate::pattern::Partial;
+use crate::rewrite;
+use crate::search::{self, SearchLimits, Stop};
+use crate::space::Space;
+use crate::term::{Term, TermId, Terms};
+
+/// What the rounds may do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RoundLimits {
+    pub(crate) rounds: usize,
+    /// The steps of all discrepancies together, as a multiple of those of the greedy path.
+    pub(crate) lookahead: f64,
+    /// An abstraction must gain more than this.
+    pub(crate) min_gain: u64,
+    pub(crate) search: SearchLimits,
+}
+
+/// A path of abstractions from the corpus to its end.
+#[derive(Clone)]
+pub(crate) struct Path {
+    stages: Vec<Stage>,
+    /// The corpus at the end of the path.
+    pub(crate) end: Arc<Factored>,
+    /// Its cost, library included.
+    pub(crate) cost: u64,
+    /// The cost before each abstraction, and at the end.
+    pub(crate) costs: Vec<u64>,
+    steps: u64,
+    stop: Stop,
+}
+
+/// A corpus on a path, with the abstractions that could come next.
+#[derive(Clone)]
+struct Stage {
+    corpus: Arc<Factored>,
+    cost: u64,
+    proposals: Arc<Proposals>,
+}
+
+/// The candidates of a round.
+struct Proposals {
+    /// The terms of the corpus and of the candidates' bodies.
+    terms: Terms,
+    /// Best first.
+    choices: Vec<Choice>,
+    steps: u64,
+    stop: Stop,
+}
+
+/// An abstraction that could be admitted.
+#[derive(Clone, Copy)]
+struct Choice {
+    body: TermId,
+    arity: usize,
+    /// The cost of the corpus with it, library included.
+    cost: u64,
+}
+
+/// The result of all rounds.
+pub(crate) struct Rounds {
+    pub(crate) best: Path,
+    pub(crate) steps: u64,
+    pub(crate) stop: Stop,
+}
+
+/// How many paths are tried before the next are chosen.
+const BATCH: usize = 4;
+
+/// Runs the rounds. `progress` hears of each abstraction on the way.
+pub(crate) fn run(
+    corpus: Factored,
+    objective: &Objective,
+    limits: &RoundLimits,
+    progress: &(dyn Fn(usize, u64, u64) + Sync),
+) -> Rounds {
+    let cost = objective.cost(&corpus).total();
+    let mut best = greedy(Vec::new(), Arc::new(corpus), cost, objective, limits, progress);
+    let (mut steps, mut stop) = (best.steps, best.stop);
+    let allowed = (best.steps as f64 * limits.lookahead) as u64;
+    let mut open: Vec<Discrepancy> = Vec::new();
+    add_discrepancies(&best, 0, &mut open);
+    while steps - best_steps_floor(steps, allowed) < 1 && !open.is_empty() {
+        break;
+    }
+    let greedy_steps = best.steps;
+    while !open.is_empty() && steps < greedy_steps + allowed {
+        open.sort_by(|a, b| a.key().partial_cmp(&b.key()).unwrap_or(std::cmp::Ordering::Equal));
+        let batch: Vec<Discrepancy> = open.drain(..BATCH.min(open.len())).collect();
+        let try_path = |discrepancy: &Discrepancy| discrepancy.follow(objective, limits, progress);
+        let paths: Vec<Option<Path>> = if limits.search.parallel {
+            batch.par_iter().map(try_path).collect()
+        } else {
+            batch.iter().map(try_path).collect()
+        };
+        for (discrepancy, path) in batch.iter().zip(paths) {
+            let Some(path) = path else { continue };
+            steps += path.steps;
+            stop = stop.max(path.stop);
+            if path.cost < best.cost {
+                add_discrepancies(&path, discrepancy.depth + 1, &mut open);
+                best = path;
+            }
+        }
+    }
+    Rounds { best, steps, stop }
+}
+
+fn best_steps_floor(steps: u64, _allowed: u64) -> u64 {
+    steps
+}
+
+/// A path left at some stage for another candidate.
+struct Discrepancy {
+    /// The stages of the path up to and including the one where it is left.
+    stages: Vec<Stage>,
+    choice: usize,
+    depth: usize,
+    /// What the candidate loses against the best of its round, as a share of that one's gain.
+    loss: f64,
+}
+
+impl Discrepancy {
+    fn key(&self) -> (f64, usize, usize) {
+        (self.loss, self.depth, self.choice)
+    }
+
+    fn follow(
+        &self,
+        objective: &Objective,
+        limits: &RoundLimits,
+        progress: &(dyn Fn(usize, u64, u64) + Sync),
+    ) -> Option<Path> {
+        let stage = self.stages.last()?;
+        let (corpus, cost) = stage.admit(self.choice, objective)?;
+        Some(greedy(self.stages.clone(), Arc::new(corpus), cost, objective, limits, progress))
+    }
+}
+
+fn add_discrepancies(path: &Path, from: usize, open: &mut Vec<Discrepancy>) {
+    for depth in from..path.stages.len() {
+        let choices = &path.stages[depth].proposals.choices;
+        let Some(best) = choices.first() else { continue };
+        let gain = path.stages[depth].cost.saturating_sub(best.cost).max(1) as f64;
+        for (choice, candidate) in choices.iter().enumerate().skip(1) {
+            let loss = candidate.cost.saturating_sub(best.cost) as f64 / gain;
+            open.push(Discrepancy { stages: path.stages[..=depth].to_vec(), choice, depth, loss });
+        }
+    }
+}
+
+/// Goes on greedily from a corpus to the last round.
+fn greedy(
+    mut stages: Vec<Stage>,
+    mut corpus: Arc<Factored>,
+    mut cost: u64,
+    objective: &Objective,
+    limits: &RoundLimits,
+    progress: &(dyn Fn(usize, u64, u64) + Sync),
+) -> Path {
+    let (mut steps, mut stop) = (0, Stop::Optimal);
+    while stages.len() < limits.rounds {
+        let proposals = propose(&corpus, cost, objective, limits);
+        steps += proposals.steps;
+        stop = stop.max(proposals.stop);
+        let stage = Stage { corpus: corpus.clone(), cost, proposals: Arc::new(proposals) };
+        let Some((next, next_cost)) = stage.admit(0, objective) else { break };
+        stages.push(stage);
+        (corpus, cost) = (Arc::new(next), next_cost);
+        progress(stages.len(), steps, cost);
+    }
+    let costs = stages.iter().map(|stage| stage.cost).chain([cost]).collect();
+    Path { stages, end: corpus, cost, costs, steps, stop }
+}
+
+impl Stage {
+    fn admit(&self, choice: usize, objective: &Objective) -> Option<(Factored, u64)> {
+        let choice = self.proposals.choices.get(choice)?;
+        let weights = objective.weights(&self.corpus);
+        let admitted = self.corpus.admit(&mut self.proposals.terms.clone(), choice.body, choice.arity, &weights)?;
+        Some((admitted, choice.cost))
+    }
+}
+
+/// The candidates for the next abstraction, best first.
+fn propose(corpus: &Factored, cost: u64, objective: &Objective, limits: &RoundLimits) -> Proposals {
+    let mut terms = corpus.terms.clone();
+    let weights = objective.weights(corpus);
+    let space = corpus.space(&mut terms, &weights);
+    let search = SearchLimits {
+        keep: objective.candidates(),
+        floor: objective.search_floor(limits.min_gain),
+        ..limits.search
+    };
+    let found = search::search(&space, &search);
+    let mut choices: Vec<Choice> = Vec::new();
+    for abstraction in &found.best {
+        let body = abstraction.body_term(&space, &mut terms);
+        for order in [Order::CheapFirst, Order::DearFirst] {
+            let body = in_order(body, abstraction, order, &space, &mut terms);
+            if choices.iter().any(|known| known.body == body) {
+                continue;
+            }
+            let arity = abstraction.arity;
+            let with_it = objective.cost_with(corpus, &mut terms, body, abstraction, &space, &weights);
+            choices.extend(with_it.map(|cost| Choice { body, arity, cost }));
+        }
+    }
+    choices.retain(|choice| choice.cost.saturating_add(limits.min_gain) < cost);
+    choices.sort_by_key(|choice| choice.cost);
+    Proposals { terms, choices, steps: found.steps, stop: found.stop }
+}
+
+/// In which order an abstraction takes its parameters.
+///
+/// The order does not change what a call costs, but what later abstractions can do: a call may be cut after its first
+/// arguments, so those that come last are free for an abstraction whose parameters are used up.
+#[derive(Clone, Copy)]
+enum Order {
+    /// Arguments that cost little in all calls together come first.
+    CheapFirst,
+    /// The other way round.
+    DearFirst,
+}
+
+/// The body with its parameters renumbered.
+fn in_order(body: TermId, abstraction: &Partial, order: Order, space: &Space, terms: &mut Terms) -> TermId {
+    let spent = |param: usize| -> u64 {
+        let arguments = abstraction.param(param).iter().zip(abstraction.weights());
+        arguments.map(|(&node, &weight)| u64::from(space.cost(node)) * u64::from(weight)).sum()
+    };
+    let mut params: Vec<(u64, usize)> = (0..abstraction.arity).map(|param| (spent(param), param)).collect();
+    params.sort_unstable();
+    if let Order::DearFirst = order {
+        params.reverse();
+    }
+    let number = |param| params.iter().position(|&(_, known)| known == param).unwrap_or(param) as u32;
+    let renumbered: Vec<TermId> = (0..abstraction.arity).map(|param| terms.add(Term::Param(number(param)))).collect();
+    rewrite::instantiate(terms, body, &renumbered)
+}
