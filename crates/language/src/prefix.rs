@@ -212,10 +212,14 @@ impl PrefixChecker {
         &self.uninhabited
     }
 
-    /// The type that the next token must have, in concrete syntax; nothing for a complete term.
+    /// The type that the next token must have, in concrete syntax; nothing for a complete term. Of a type
+    /// that is too large to show, which may still have terms, it says that.
     pub fn wanted(&mut self, state: &PrefixState) -> Option<String> {
         let hole = next_hole(state.stack.as_deref()?);
-        let resolved = state.substitution.clone().resolve(&mut self.types, hole.wanted).ok()?;
+        let resolved = match state.substitution.clone().resolve(&mut self.types, hole.wanted) {
+            Ok(resolved) => resolved,
+            Err(error) => return Some(error.to_string()),
+        };
         let scheme = self.types.generalise(resolved);
         Some(self.types.show(scheme.body()))
     }

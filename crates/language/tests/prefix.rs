@@ -282,6 +282,17 @@ fn forks_do_not_disturb_each_other() {
 }
 
 #[test]
+fn a_type_too_large_to_show_is_not_mistaken_for_a_complete_term() {
+    let (mut store, signature, _) = small_world();
+    let mut checker = PrefixChecker::new(&store, &signature, TypeId::MOTION);
+    let start = checker.start();
+    let applied = checker.step(&start, head(&mut store, "same", 333)).unwrap();
+    assert!(!applied.is_complete());
+    let wanted = checker.wanted(&applied).unwrap();
+    assert!(wanted.contains("too large"), "{wanted}");
+}
+
+#[test]
 fn beams_can_live_on_several_threads() {
     fn shareable<T: Send + Sync + Clone + 'static>() {}
     shareable::<PrefixChecker>();
