@@ -109,8 +109,8 @@ fn fuzz(targets: &[Arc<Target>], arguments: &Arguments) -> io::Result<bool> {
     };
     let mut good = true;
     println!(
-        "{:<14} {:>11} {:>9} {:>10} {:>10} {:>15} {:>12}  failures",
-        "target", "inputs", "accepted", "inputs/s", "peak", "largest input", "slowest"
+        "{:<14} {:>11} {:>9} {:>10} {:>10} {:>22} {:>20}  failures",
+        "target", "inputs", "accepted", "inputs/s", "peak", "largest input (index)", "slowest (index)"
     );
     for (number, target) in targets.iter().enumerate() {
         settings.inputs = match arguments.only {
@@ -141,14 +141,14 @@ fn fuzz(targets: &[Arc<Target>], arguments: &Arguments) -> io::Result<bool> {
 
 fn row(target: &Target, summary: &Summary) -> String {
     format!(
-        "{:<14} {:>11} {:>8.1}% {:>10.0} {:>6.1} MiB {:>11.1} MiB {:>9.1} ms  {}",
+        "{:<14} {:>11} {:>8.1}% {:>10.0} {:>6.1} MiB {:>22} {:>20}  {}",
         target.name,
         summary.inputs,
         100.0 * summary.accepted as f64 / summary.inputs.max(1) as f64,
         summary.inputs as f64 / summary.elapsed.as_secs_f64(),
         mebibytes(summary.peak),
-        mebibytes(summary.largest.0),
-        summary.slowest.0.as_secs_f64() * 1e3,
+        format!("{:.1} MiB ({})", mebibytes(summary.largest.0), summary.largest.1),
+        format!("{:.0} ms ({})", summary.slowest.0.as_secs_f64() * 1e3, summary.slowest.1),
         summary.failures.len(),
     )
 }
