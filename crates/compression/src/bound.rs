@@ -47,7 +47,9 @@ pub(crate) fn consumed(partial: &Partial, left: usize, space: &Space, groups: &m
         return groups.largest(partial, space.coarse_shape(reusable), None);
     }
     let without_it = space.coarse_shape(reusable);
-    let in_one = (0..partial.holes.len()).map(|hole| groups.largest(partial, without_it, Some(hole))).max();
+    let in_one = (0..partial.holes.len())
+        .map(|hole| groups.largest(partial, without_it, Some(hole)))
+        .max();
     let in_several = groups.largest(partial, space.coarse_shape(reusable.max(second)), None);
     in_one.unwrap_or(0).max(in_several)
 }

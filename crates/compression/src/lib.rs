@@ -1,28 +1,46 @@
-//! Library learning: anti-unification, description length and rewriting.
+//! Library learning: from a corpus of programs to a library of typed abstractions that makes it shorter (SPEC §7).
+//!
+//! Corpus-guided top-down anti-unification in the manner of Stitch (Bowers et al., POPL 2023), with bounds and a lookahead
+//! of our own. Everything is pure and deterministic: the same corpus and settings give the same bytes, for any number of
+//! threads.
+//!
+//! ```
+//! use compression::{Config, Corpus, CostKind, compress, verify};
+//!
+//! let corpus = Corpus::from_sexprs(&["(f (g a) (g b))", "(f (g c) (g d))", "(f (g e) (g e))"])?;
+//! let config = Config { cost: CostKind::Stitch, min_gain: 0.0, ..Config::default() };
+//! let compression = compress(&corpus, &config, &|_| ())?;
+//! assert_eq!(compression.abstractions[0].body, "(f (g #0) (g #1))");
+//! assert_eq!(compression.rewritten[0], "(fn_0 a b)");
+//! verify(&corpus, &compression)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The way of a corpus, one module a step: [`Corpus`] reads it into hash-consed `term`s; `space` lays out its distinct
+//! subterms; `search` fills the holes of `pattern`s, pruned by `bound`s, and proposes abstractions; `rewrite` calls them
+//! where that is cheaper, giving a `factored` corpus; `lookahead` chooses among proposals across rounds by an `objective`,
+//! which is Stitch's `cost` or the description length of a `grammar`; `show` writes the result and [`verify()`] reads it
+//! back.
+
 mod bound;
-pub mod cost;
+mod compress;
+mod corpus;
+mod cost;
 mod factored;
+mod grammar;
 mod lookahead;
 mod objective;
 mod pattern;
 mod rewrite;
-pub mod search;
+mod search;
 pub mod sexpr;
+mod show;
 mod space;
 pub mod term;
+mod typed;
+mod verify;
 
-/// trial
-pub fn trial(programs: &[String], arity: usize, rounds: usize, lookahead: f64, threads: usize) {
-    let t = std::time::Instant::now();
-    let mut terms = term::Terms::new();
-    let roots: Vec<_> = programs.iter().map(|p| sexpr::parse(&mut terms, p, sexpr::Params::Refuse).unwrap()).collect();
-    let original = roots.clone();
-    let o = terms.clone();
-    let r = lookahead::run(factored::Factored::unfactored(terms, roots), &objective::Objective::Stitch, &lookahead::RoundLimits { rounds, lookahead, min_gain: 0, search: search::SearchLimits { max_arity: arity, keep: 0, floor: 0, max_steps: u64::MAX, deadline: None, parallel: threads > 1, rules: search::Rules::default() } }, &|_, _, _| {});
-    let c = objective::Objective::Stitch.cost(&r.best.end);
-    assert_eq!(c.total(), r.best.cost);
-    println!("final {} library {} sum {} expansions {} {:?}", c.programs, c.library, c.total(), r.steps, t.elapsed());
-    let (t2, p2) = r.best.end.inlined();
-    for (a, b) in original.iter().zip(&p2) { assert_eq!(sexpr::print(&o, *a), sexpr::print(&t2, *b)); }
-    if std::env::var("LOG").is_ok() { for e in &r.best.end.entries { println!("   {} {}", r.best.end.terms.name(e.symbol), sexpr::print(&r.best.end.terms, e.body)); } }
-}
+pub use compress::{Abstraction, CompressError, Compression, Config, CostKind, Progress, compress};
+pub use corpus::{Corpus, CorpusError, ProgramProblem};
+pub use search::{Rules, Stop};
+pub use verify::{VerifyError, verify};

@@ -25,6 +25,8 @@ use crate::term::{Term, TermId, Terms};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoundLimits {
     pub(crate) rounds: usize,
+    /// The most abstractions that one round admits.
+    pub(crate) per_round: usize,
     /// The steps of all discrepancies together, as a multiple of those of the greedy path.
     pub(crate) lookahead: f64,
     /// An abstraction must gain more than this.
@@ -46,12 +48,37 @@ pub(crate) struct Path {
     stop: Stop,
 }
 
+impl Path {
+    /// What a rival path must gain in the next round so as not to fall behind this one too far to catch up.
+    fn least_gain(&self, round: usize, cost: u64, limits: &RoundLimits) -> u64 {
+        let ahead = self.stages.get(round + 1).map_or(self.cost, |stage| stage.cost);
+        let rounds_left = (limits.rounds - round - 1) as f64 / limits.rounds as f64;
+        let allowed = (ahead as f64 * (1.0 + SLACK * rounds_left)) as u64;
+        limits.min_gain.max(cost.saturating_sub(allowed))
+    }
+}
+
 /// A corpus on a path, with the abstractions that could come next.
 #[derive(Clone)]
 struct Stage {
     corpus: Arc<Factored>,
+    /// The cost before each abstraction so far, and now.
+    costs: Vec<u64>,
     cost: u64,
     proposals: Arc<Proposals>,
+}
+
+/// A corpus to go on from.
+struct Reached {
+    corpus: Factored,
+    /// The cost before each abstraction so far, and now.
+    costs: Vec<u64>,
+}
+
+impl Reached {
+    fn cost(&self) -> u64 {
+        self.costs.last().copied().unwrap_or(u64::MAX)
+    }
 }
 
 /// The candidates of a round.
@@ -81,29 +108,29 @@ pub(crate) struct Rounds {
 }
 
 /// How many paths are tried before the next are chosen.
-const BATCH: usize = 4;
+const BATCH: usize = 2;
+
+/// How far a path may fall behind the best one, as a share of its cost, with all rounds to go; with fewer, less.
+const SLACK: f64 = 0.01;
 
 /// Runs the rounds. `progress` hears of each abstraction on the way.
 pub(crate) fn run(
     corpus: Factored,
-    objective: &Objective,
+    objective: &Objective<'_>,
     limits: &RoundLimits,
     progress: &(dyn Fn(usize, u64, u64) + Sync),
 ) -> Rounds {
-    let cost = objective.cost(&corpus).total();
-    let mut best = greedy(Vec::new(), Arc::new(corpus), cost, objective, limits, progress);
+    let costs = vec![objective.cost(&corpus).total()];
+    let mut best = greedy(Vec::new(), Reached { corpus, costs }, None, objective, limits, progress);
     let (mut steps, mut stop) = (best.steps, best.stop);
     let allowed = (best.steps as f64 * limits.lookahead) as u64;
     let mut open: Vec<Discrepancy> = Vec::new();
-    add_discrepancies(&best, 0, &mut open);
-    while steps - best_steps_floor(steps, allowed) < 1 && !open.is_empty() {
-        break;
-    }
+    add_discrepancies(&best, 0, limits, &mut open);
     let greedy_steps = best.steps;
     while !open.is_empty() && steps < greedy_steps + allowed {
         open.sort_by(|a, b| a.key().partial_cmp(&b.key()).unwrap_or(std::cmp::Ordering::Equal));
         let batch: Vec<Discrepancy> = open.drain(..BATCH.min(open.len())).collect();
-        let try_path = |discrepancy: &Discrepancy| discrepancy.follow(objective, limits, progress);
+        let try_path = |discrepancy: &Discrepancy| discrepancy.follow(&best, objective, limits, progress);
         let paths: Vec<Option<Path>> = if limits.search.parallel {
             batch.par_iter().map(try_path).collect()
         } else {
@@ -114,16 +141,14 @@ pub(crate) fn run(
             steps += path.steps;
             stop = stop.max(path.stop);
             if path.cost < best.cost {
-                add_discrepancies(&path, discrepancy.depth + 1, &mut open);
+                // Those of the path that is left behind, past where the two part, are of no interest any more.
+                open.retain(|other| other.depth <= discrepancy.depth);
+                add_discrepancies(&path, discrepancy.depth + 1, limits, &mut open);
                 best = path;
             }
         }
     }
     Rounds { best, steps, stop }
-}
-
-fn best_steps_floor(steps: u64, _allowed: u64) -> u64 {
-    steps
 }
 
 /// A path left at some stage for another candidate.
@@ -143,24 +168,38 @@ impl Discrepancy {
 
     fn follow(
         &self,
-        objective: &Objective,
+        rival: &Path,
+        objective: &Objective<'_>,
         limits: &RoundLimits,
         progress: &(dyn Fn(usize, u64, u64) + Sync),
     ) -> Option<Path> {
         let stage = self.stages.last()?;
-        let (corpus, cost) = stage.admit(self.choice, objective)?;
-        Some(greedy(self.stages.clone(), Arc::new(corpus), cost, objective, limits, progress))
+        let reached = stage.admit(self.choice, objective, limits)?;
+        Some(greedy(
+            self.stages.clone(),
+            reached,
+            Some(rival),
+            objective,
+            limits,
+            progress,
+        ))
     }
 }
 
-fn add_discrepancies(path: &Path, from: usize, open: &mut Vec<Discrepancy>) {
-    for depth in from..path.stages.len() {
+fn add_discrepancies(path: &Path, from: usize, limits: &RoundLimits, open: &mut Vec<Discrepancy>) {
+    // Nothing comes after the last round, so the best of it is the best.
+    for depth in from..path.stages.len().min(limits.rounds - 1) {
         let choices = &path.stages[depth].proposals.choices;
         let Some(best) = choices.first() else { continue };
         let gain = path.stages[depth].cost.saturating_sub(best.cost).max(1) as f64;
         for (choice, candidate) in choices.iter().enumerate().skip(1) {
             let loss = candidate.cost.saturating_sub(best.cost) as f64 / gain;
-            open.push(Discrepancy { stages: path.stages[..=depth].to_vec(), choice, depth, loss });
+            open.push(Discrepancy {
+                stages: path.stages[..=depth].to_vec(),
+                choice,
+                depth,
+                loss,
+            });
         }
     }
 }
@@ -168,44 +207,100 @@ fn add_discrepancies(path: &Path, from: usize, open: &mut Vec<Discrepancy>) {
 /// Goes on greedily from a corpus to the last round.
 fn greedy(
     mut stages: Vec<Stage>,
-    mut corpus: Arc<Factored>,
-    mut cost: u64,
-    objective: &Objective,
+    mut reached: Reached,
+    rival: Option<&Path>,
+    objective: &Objective<'_>,
     limits: &RoundLimits,
     progress: &(dyn Fn(usize, u64, u64) + Sync),
 ) -> Path {
     let (mut steps, mut stop) = (0, Stop::Optimal);
-    while stages.len() < limits.rounds {
-        let proposals = propose(&corpus, cost, objective, limits);
+    loop {
+        let cost = reached.cost();
+        let corpus = Arc::new(reached.corpus);
+        let costs = reached.costs;
+        if stages.len() >= limits.rounds {
+            return Path {
+                stages,
+                end: corpus,
+                cost,
+                costs,
+                steps,
+                stop,
+            };
+        }
+        let floor = rival.map_or(limits.min_gain, |rival| rival.least_gain(stages.len(), cost, limits));
+        let proposals = propose(&corpus, cost, objective, limits, floor);
         steps += proposals.steps;
         stop = stop.max(proposals.stop);
-        let stage = Stage { corpus: corpus.clone(), cost, proposals: Arc::new(proposals) };
-        let Some((next, next_cost)) = stage.admit(0, objective) else { break };
+        let stage = Stage {
+            corpus: corpus.clone(),
+            costs: costs.clone(),
+            cost,
+            proposals: Arc::new(proposals),
+        };
+        match stage.admit(0, objective, limits) {
+            None => {
+                return Path {
+                    stages,
+                    end: corpus,
+                    cost,
+                    costs,
+                    steps,
+                    stop,
+                };
+            }
+            Some(next) => reached = next,
+        }
         stages.push(stage);
-        (corpus, cost) = (Arc::new(next), next_cost);
-        progress(stages.len(), steps, cost);
+        progress(stages.len(), steps, reached.cost());
     }
-    let costs = stages.iter().map(|stage| stage.cost).chain([cost]).collect();
-    Path { stages, end: corpus, cost, costs, steps, stop }
 }
 
 impl Stage {
-    fn admit(&self, choice: usize, objective: &Objective) -> Option<(Factored, u64)> {
-        let choice = self.proposals.choices.get(choice)?;
+    /// Admits one of the candidates, and after it as many of the others as a round may and the corpus still gains from.
+    fn admit(&self, first: usize, objective: &Objective<'_>, limits: &RoundLimits) -> Option<Reached> {
+        let Proposals { terms, choices, .. } = &*self.proposals;
+        let choice = choices.get(first)?;
         let weights = objective.weights(&self.corpus);
-        let admitted = self.corpus.admit(&mut self.proposals.terms.clone(), choice.body, choice.arity, &weights)?;
-        Some((admitted, choice.cost))
+        let mut corpus = self
+            .corpus
+            .admit(&mut terms.clone(), choice.body, choice.arity, &weights)?;
+        let mut costs = self.costs.clone();
+        let mut cost = choice.cost;
+        costs.push(cost);
+        for other in choices
+            .iter()
+            .enumerate()
+            .filter(|&(index, _)| index != first)
+            .map(|(_, other)| other)
+        {
+            if costs.len() - self.costs.len() >= limits.per_round {
+                break;
+            }
+            let weights = objective.weights(&corpus);
+            let mut extended = corpus.terms.clone();
+            let body = extended.copy(terms, other.body);
+            let Some(next) = corpus.admit(&mut extended, body, other.arity, &weights) else {
+                continue;
+            };
+            let next_cost = objective.cost(&next).total();
+            if next_cost.saturating_add(limits.min_gain) < cost {
+                (corpus, cost) = (next, next_cost);
+                costs.push(cost);
+            }
+        }
+        Some(Reached { corpus, costs })
     }
 }
 
 /// The candidates for the next abstraction, best first.
-fn propose(corpus: &Factored, cost: u64, objective: &Objective, limits: &RoundLimits) -> Proposals {
+fn propose(corpus: &Factored, cost: u64, objective: &Objective<'_>, limits: &RoundLimits, floor: u64) -> Proposals {
     let mut terms = corpus.terms.clone();
     let weights = objective.weights(corpus);
     let space = corpus.space(&mut terms, &weights);
     let search = SearchLimits {
         keep: objective.candidates(),
-        floor: objective.search_floor(limits.min_gain),
+        floor: objective.search_floor(floor),
         ..limits.search
     };
     let found = search::search(&space, &search);
@@ -222,9 +317,14 @@ fn propose(corpus: &Factored, cost: u64, objective: &Objective, limits: &RoundLi
             choices.extend(with_it.map(|cost| Choice { body, arity, cost }));
         }
     }
-    choices.retain(|choice| choice.cost.saturating_add(limits.min_gain) < cost);
+    choices.retain(|choice| choice.cost.saturating_add(floor) < cost);
     choices.sort_by_key(|choice| choice.cost);
-    Proposals { terms, choices, steps: found.steps, stop: found.stop }
+    Proposals {
+        terms,
+        choices,
+        steps: found.steps,
+        stop: found.stop,
+    }
 }
 
 /// In which order an abstraction takes its parameters.
@@ -243,7 +343,9 @@ enum Order {
 fn in_order(body: TermId, abstraction: &Partial, order: Order, space: &Space, terms: &mut Terms) -> TermId {
     let spent = |param: usize| -> u64 {
         let arguments = abstraction.param(param).iter().zip(abstraction.weights());
-        arguments.map(|(&node, &weight)| u64::from(space.cost(node)) * u64::from(weight)).sum()
+        arguments
+            .map(|(&node, &weight)| u64::from(space.cost(node)) * u64::from(weight))
+            .sum()
     };
     let mut params: Vec<(u64, usize)> = (0..abstraction.arity).map(|param| (spent(param), param)).collect();
     params.sort_unstable();
@@ -251,6 +353,8 @@ fn in_order(body: TermId, abstraction: &Partial, order: Order, space: &Space, te
         params.reverse();
     }
     let number = |param| params.iter().position(|&(_, known)| known == param).unwrap_or(param) as u32;
-    let renumbered: Vec<TermId> = (0..abstraction.arity).map(|param| terms.add(Term::Param(number(param)))).collect();
+    let renumbered: Vec<TermId> = (0..abstraction.arity)
+        .map(|param| terms.add(Term::Param(number(param))))
+        .collect();
     rewrite::instantiate(terms, body, &renumbered)
 }

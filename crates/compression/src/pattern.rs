@@ -69,7 +69,11 @@ impl Partial {
         Self {
             saving: u64::MAX,
             body: 0,
-            holes: vec![Hole { id: 0, depth: 0, stake: 0 }],
+            holes: vec![Hole {
+                id: 0,
+                depth: 0,
+                stake: 0,
+            }],
             arity: 0,
             rows: nodes.len(),
             columns,
@@ -143,8 +147,7 @@ impl Partial {
         let arity = self.arity + usize::from(new_param);
         let mut columns: Vec<u32> = Vec::with_capacity(len * (FIRST_PARAM + arity + self.holes.len() + 1));
         for index in 0..FIRST_PARAM + self.arity {
-            let from = self.column(index);
-            columns.extend(rows.iter().map(|&row| from[row as usize]));
+            gather(self.column(index), rows, &mut columns);
             if index >= FIRST_PARAM && capture && is_constant(&columns[index * len..], space, 0) {
                 return None;
             }
@@ -172,8 +175,13 @@ impl Partial {
         child.choose(self.holes[hole].id, filling);
         for (other, &Hole { id, depth, .. }) in self.holes.iter().enumerate() {
             if other != hole {
-                let from = self.content(other);
-                child.open(id, depth, rows.iter().map(|&row| from[row as usize]), space, capture);
+                child.open(
+                    id,
+                    depth,
+                    |columns| gather(self.content(other), rows, columns),
+                    space,
+                    capture,
+                );
             }
         }
         let below = rows.iter().map(|&row| content[row as usize]);
@@ -183,14 +191,32 @@ impl Partial {
                 let id = child.next_hole;
                 child.next_hole += 2;
                 // The function is opened last, so that taking the last hole walks the body from left to right.
-                child.open(id + 1, depth, below.clone().map(|n| space.right(n)), space, capture);
-                child.open(id, depth, below.map(|n| space.left(n)), space, capture);
+                child.open(
+                    id + 1,
+                    depth,
+                    |columns| columns.extend(below.clone().map(|n| space.right(n))),
+                    space,
+                    capture,
+                );
+                child.open(
+                    id,
+                    depth,
+                    |columns| columns.extend(below.map(|n| space.left(n))),
+                    space,
+                    capture,
+                );
             }
             Filling::Lam(_) => {
                 child.body += space.lam;
                 let id = child.next_hole;
                 child.next_hole += 1;
-                child.open(id, depth + 1, below.map(|n| space.left(n)), space, capture);
+                child.open(
+                    id,
+                    depth + 1,
+                    |columns| columns.extend(below.map(|n| space.left(n))),
+                    space,
+                    capture,
+                );
             }
             Filling::Node(node) => child.body += space.cost(node),
             Filling::Param(_) => child.body += space.param,
@@ -301,13 +327,17 @@ impl Partial {
     }
 
     fn choose(&mut self, hole: u32, filling: Filling) {
-        self.choices = Some(Arc::new(Choice { hole, filling, before: self.choices.take() }));
+        self.choices = Some(Arc::new(Choice {
+            hole,
+            filling,
+            before: self.choices.take(),
+        }));
     }
 
     /// Adds a hole with its column, or fills it at once when the column is constant.
-    fn open(&mut self, id: u32, depth: u32, content: impl Iterator<Item = Node>, space: &Space, capture: bool) {
+    fn open(&mut self, id: u32, depth: u32, add: impl FnOnce(&mut Vec<Node>), space: &Space, capture: bool) {
         let start = self.columns.len();
-        self.columns.extend(content);
+        add(&mut self.columns);
         let column = &self.columns[start..];
         if capture && is_constant(column, space, depth) {
             let node = column[0];
@@ -316,8 +346,21 @@ impl Partial {
             self.choose(id, Filling::Node(node));
             return;
         }
-        let stake = column.iter().zip(self.weights()).map(|(&n, &w)| u64::from(w) * u64::from(space.cost(n))).sum();
+        let stake = column
+            .iter()
+            .zip(self.weights())
+            .map(|(&n, &w)| u64::from(w) * u64::from(space.cost(n)))
+            .sum();
         self.holes.push(Hole { id, depth, stake });
+    }
+}
+
+/// Appends the selected entries of a column.
+fn gather(column: &[u32], rows: &[u32], into: &mut Vec<u32>) {
+    if rows.len() == column.len() {
+        into.extend_from_slice(column);
+    } else {
+        into.extend(rows.iter().map(|&row| column[row as usize]));
     }
 }
 

@@ -66,6 +66,16 @@ pub enum Stop {
     Time,
 }
 
+impl std::fmt::Display for Stop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Optimal => "optimal",
+            Self::Budget => "budget",
+            Self::Time => "time",
+        })
+    }
+}
+
 /// What a search may do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SearchLimits {
@@ -95,12 +105,20 @@ const MAX_BATCH: usize = 32;
 
 /// Finds the abstractions that gain the most.
 pub(crate) fn search(space: &Space, limits: &SearchLimits) -> Found {
-    let mut found = Found { best: Vec::new(), steps: 0, stop: Stop::Optimal };
+    let mut found = Found {
+        best: Vec::new(),
+        steps: 0,
+        stop: Stop::Optimal,
+    };
     add_constants(space, limits, &mut found);
     let mut queue = BinaryHeap::new();
     let mut sequence = 0;
     let nodes: Vec<Node> = space.inner().collect();
-    queue.push(Queued { gain: i64::MAX, sequence, partial: Partial::hole(&nodes, space) });
+    queue.push(Queued {
+        gain: i64::MAX,
+        sequence,
+        partial: Partial::hole(&nodes, space),
+    });
     let mut scratch = Scratch::default();
     loop {
         let least = found.least_gain(limits);
@@ -117,19 +135,35 @@ pub(crate) fn search(space: &Space, limits: &SearchLimits) -> Found {
             return found;
         }
         if found.steps >= limits.max_steps {
-            return Found { stop: Stop::Budget, ..found };
+            return Found {
+                stop: Stop::Budget,
+                ..found
+            };
         }
         if limits.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            return Found { stop: Stop::Time, ..found };
+            return Found {
+                stop: Stop::Time,
+                ..found
+            };
         }
         found.steps += batch.len() as u64;
         let expansion = |partial: &Partial, scratch: &mut Scratch| {
-            let mut expansion = Expansion { partial, space, limits, least, scratch, children: Vec::new() };
+            let mut expansion = Expansion {
+                partial,
+                space,
+                limits,
+                least,
+                scratch,
+                children: Vec::new(),
+            };
             expansion.run();
             expansion.children
         };
         let children: Vec<Vec<Partial>> = if limits.parallel && batch.len() >= 4 {
-            batch.par_iter().map_init(Scratch::default, |scratch, partial| expansion(partial, scratch)).collect()
+            batch
+                .par_iter()
+                .map_init(Scratch::default, |scratch, partial| expansion(partial, scratch))
+                .collect()
         } else {
             batch.iter().map(|partial| expansion(partial, &mut scratch)).collect()
         };
@@ -139,7 +173,11 @@ pub(crate) fn search(space: &Space, limits: &SearchLimits) -> Found {
                 found.add(child, limits, space);
             } else if gain > found.least_gain(limits) {
                 sequence += 1;
-                queue.push(Queued { gain, sequence, partial: child });
+                queue.push(Queued {
+                    gain,
+                    sequence,
+                    partial: child,
+                });
             }
         }
     }
@@ -148,7 +186,10 @@ pub(crate) fn search(space: &Space, limits: &SearchLimits) -> Found {
 impl Found {
     /// What an abstraction must gain more than to be of interest.
     fn least_gain(&self, limits: &SearchLimits) -> i64 {
-        let worst = self.best.get(limits.keep.saturating_sub(1)).map_or(i64::MIN, |p| p.saving as i64 - i64::from(p.body));
+        let worst = self
+            .best
+            .get(limits.keep.saturating_sub(1))
+            .map_or(i64::MIN, |p| p.saving as i64 - i64::from(p.body));
         worst.max(limits.floor)
     }
 
@@ -232,7 +273,9 @@ struct Expansion<'a> {
 impl Expansion<'_> {
     fn run(&mut self) {
         // The hole with the least at stake: small holes decide soonest which rows stay.
-        let Some(hole) = (0..self.partial.holes.len()).min_by_key(|&hole| self.partial.holes[hole].stake) else { return };
+        let Some(hole) = (0..self.partial.holes.len()).min_by_key(|&hole| self.partial.holes[hole].stake) else {
+            return;
+        };
         if self.partial.is_root() {
             self.fill_by_constructor(hole);
             return;
@@ -276,15 +319,19 @@ impl Expansion<'_> {
     fn fill_by_constructor(&mut self, hole: usize) {
         let (space, depth) = (self.space, self.partial.holes[hole].depth);
         let content = self.partial.content(hole);
-        self.for_groups(content, |node| space.code(node), |this, rows| {
-            let filling = match space.constructor(content[rows[0] as usize]) {
-                Constructor::App => Filling::App,
-                Constructor::Lam(tag) => Filling::Lam(tag),
-                Constructor::Leaf(node) if space.is_fixable(node, depth) => Filling::Node(node),
-                Constructor::Leaf(_) => return,
-            };
-            this.consider(hole, filling, rows);
-        });
+        self.for_groups(
+            content,
+            |node| space.code(node),
+            |this, rows| {
+                let filling = match space.constructor(content[rows[0] as usize]) {
+                    Constructor::App => Filling::App,
+                    Constructor::Lam(tag) => Filling::Lam(tag),
+                    Constructor::Leaf(node) if space.is_fixable(node, depth) => Filling::Node(node),
+                    Constructor::Leaf(_) => return,
+                };
+                this.consider(hole, filling, rows);
+            },
+        );
     }
 
     /// Fills the hole with each whole subterm that stands there: with no parameter to give, that is what most
@@ -292,12 +339,16 @@ impl Expansion<'_> {
     fn fill_by_node(&mut self, hole: usize) {
         let (space, depth) = (self.space, self.partial.holes[hole].depth);
         let content = self.partial.content(hole);
-        self.for_groups(content, |node| node, |this, rows| {
-            let node = content[rows[0] as usize];
-            if space.is_fixable(node, depth) {
-                this.consider(hole, Filling::Node(node), rows);
-            }
-        });
+        self.for_groups(
+            content,
+            |node| node,
+            |this, rows| {
+                let node = content[rows[0] as usize];
+                if space.is_fixable(node, depth) {
+                    this.consider(hole, Filling::Node(node), rows);
+                }
+            },
+        );
     }
 
     /// Opens up the hole where a parameter in use may stand inside its content.
@@ -306,20 +357,24 @@ impl Expansion<'_> {
         let content = self.partial.content(hole);
         let may_hold_param = |row: u32| {
             let node = content[row as usize];
-            (0..self.partial.arity).map(|param| self.partial.param(param)[row as usize]).any(|argument| {
-                argument != node && space.may_contain(node, argument)
-            })
+            (0..self.partial.arity)
+                .map(|param| self.partial.param(param)[row as usize])
+                .any(|argument| argument != node && space.may_contain(node, argument))
         };
         let rows: Vec<u32> = (0..content.len() as u32).filter(|&row| may_hold_param(row)).collect();
         let inner: Vec<Node> = rows.iter().map(|&row| content[row as usize]).collect();
-        self.for_groups(&inner, |node| space.code(node), |this, group| {
-            let group: Vec<u32> = group.iter().map(|&at| rows[at as usize]).collect();
-            match space.constructor(content[group[0] as usize]) {
-                Constructor::App => this.consider(hole, Filling::App, &group),
-                Constructor::Lam(tag) => this.consider(hole, Filling::Lam(tag), &group),
-                Constructor::Leaf(_) => {}
-            }
-        });
+        self.for_groups(
+            &inner,
+            |node| space.code(node),
+            |this, group| {
+                let group: Vec<u32> = group.iter().map(|&at| rows[at as usize]).collect();
+                match space.constructor(content[group[0] as usize]) {
+                    Constructor::App => this.consider(hole, Filling::App, &group),
+                    Constructor::Lam(tag) => this.consider(hole, Filling::Lam(tag), &group),
+                    Constructor::Leaf(_) => {}
+                }
+            },
+        );
     }
 
     /// Calls `visit` with the rows of each group of a column by key, in order of key; keys are below the space's length.
@@ -372,8 +427,15 @@ impl Expansion<'_> {
         if rules.single_place && rows.len() == 1 && space.is_fixable(partial.nodes()[rows[0] as usize], 0) {
             return;
         }
-        let Some(mut child) = partial.fill(hole, filling, rows, space, rules.argument_capture) else { return };
-        child.saving = child.weights().iter().zip(child.potentials()).map(|(&w, &p)| u64::from(w) * u64::from(p)).sum();
+        let Some(mut child) = partial.fill(hole, filling, rows, space, rules.argument_capture) else {
+            return;
+        };
+        child.saving = child
+            .weights()
+            .iter()
+            .zip(child.potentials())
+            .map(|(&w, &p)| u64::from(w) * u64::from(p))
+            .sum();
         let is_redundant = |param: usize| (0..param).any(|other| child.param(param) == child.param(other));
         if child.gain(space) <= self.least || rules.redundant_argument && (1..child.arity).any(is_redundant) {
             return;
@@ -381,7 +443,9 @@ impl Expansion<'_> {
         let left = self.limits.max_arity - child.arity;
         let is_whole = child.holes.is_empty();
         if rules.exhausted_arity && !is_whole && (left == 0 || left == 1 && child.holes.len() > 1) {
-            child.saving = child.saving.min(bound::consumed(&child, left, space, &mut self.scratch.groups));
+            child.saving = child
+                .saving
+                .min(bound::consumed(&child, left, space, &mut self.scratch.groups));
         }
         if is_whole || rules.overlap && child.gain(space) > self.least {
             let rewritten = space.rewritten_cost(&child, &mut self.scratch.values);

@@ -12,6 +12,8 @@
 //! open, the same recursion with holes at no charge is a lower bound on that of each of its completions: a completion
 //! matches at no more places and has no fewer arguments. It counts overlapping matches once.
 
+use std::sync::OnceLock;
+
 use rustc_hash::FxHashMap;
 
 use crate::cost::Weights;
@@ -34,8 +36,8 @@ pub(crate) enum Constructor {
 /// that must be closed.
 const MAX_LOWERING: u32 = 32;
 
-/// How many sizes of atoms there are coarse shapes for; see [`Space::coarse_shape`].
-const SHAPES: usize = 6;
+/// How many sizes of atoms there are shapes for, the one that covers everything included; see [`Space::coarse_shape`].
+const SHAPES: usize = 7;
 
 /// The distinct subterms of a corpus, with what the search wants to know of each.
 pub(crate) struct Space {
@@ -53,8 +55,8 @@ pub(crate) struct Space {
     has_param: Vec<bool>,
     /// Bloom filter of the nodes that occur in each node.
     parts: Vec<u64>,
-    /// For some sizes of atoms, ascending, the shape of each node.
-    shapes: Vec<(u32, Vec<u32>)>,
+    /// The shape of each node for atoms of each size, made when first asked for.
+    shapes: [OnceLock<Vec<u32>>; SHAPES],
     leaves: usize,
     /// Number of nodes of the corpus; nodes from here on are lowered arguments.
     corpus_len: usize,
@@ -98,7 +100,7 @@ impl Space {
             open: Vec::with_capacity(len),
             has_param: Vec::with_capacity(len),
             parts: Vec::with_capacity(len),
-            shapes: Vec::with_capacity(SHAPES + 1),
+            shapes: Default::default(),
             leaves: order.iter().take_while(|id| height[id.0 as usize] == 0).count() + 1,
             corpus_len: len,
             origin: Vec::new(),
@@ -117,7 +119,11 @@ impl Space {
             let node = space.term.len() as Node;
             node_of[id.0 as usize] = node;
             let (children, own, constructor) = match terms.get(id) {
-                Term::App(f, x) => ((node_of[f.0 as usize], node_of[x.0 as usize]), weights.app, Constructor::App),
+                Term::App(f, x) => (
+                    (node_of[f.0 as usize], node_of[x.0 as usize]),
+                    weights.app,
+                    Constructor::App,
+                ),
                 Term::Lam(tag, body) => ((node_of[body.0 as usize], 0), weights.lam, Constructor::Lam(tag)),
                 leaf => ((0, 0), weights.leaf(leaf), Constructor::Leaf(node)),
             };
@@ -125,7 +131,6 @@ impl Space {
         }
         space.count_occurrences(roots.iter().map(|&(root, weight)| (node_of[root.0 as usize], weight)));
         space.number_constructors();
-        space.shape_nodes();
         space.lower_arguments(terms, &mut node_of);
         space
     }
@@ -175,14 +180,19 @@ impl Space {
 
     /// The node of a leaf of the corpus.
     pub(crate) fn leaf(&self, term: TermId) -> Option<Node> {
-        (1..self.leaves).find(|&node| self.term[node] == term).map(|node| node as Node)
+        (1..self.leaves)
+            .find(|&node| self.term[node] == term)
+            .map(|node| node as Node)
     }
 
     /// The nodes of some terms of the corpus.
     pub(crate) fn nodes_of(&self, terms: &[TermId]) -> Vec<Node> {
         let nodes = 1..self.corpus_len;
         let node_of: FxHashMap<TermId, Node> = nodes.map(|node| (self.term[node], node as Node)).collect();
-        terms.iter().map(|term| node_of.get(term).copied().unwrap_or(0)).collect()
+        terms
+            .iter()
+            .map(|term| node_of.get(term).copied().unwrap_or(0))
+            .collect()
     }
 
     /// Whether a subterm may stand as it is under `depth` binders of an abstraction's body.
@@ -210,10 +220,17 @@ impl Space {
         self.open[part as usize] > 0 || self.parts[whole as usize] & bloom(part) != 0
     }
 
-    /// The shape of every node when all subterms that cost at most `atom` look alike.
+    /// The shape of every node when all subterms that cost at most `atom` look alike. Atoms are rounded up to a few sizes,
+    /// each twice the one before; with atoms larger than all of them, everything looks alike.
     pub(crate) fn coarse_shape(&self, atom: u32) -> &[u32] {
-        let at = self.shapes.partition_point(|&(size, _)| size < atom).min(SHAPES);
-        &self.shapes[at].1
+        let mut size = self.call;
+        for shapes in &self.shapes[..SHAPES - 1] {
+            if atom <= size {
+                return shapes.get_or_init(|| self.shapes_over(size));
+            }
+            size = size.saturating_mul(2).saturating_add(self.app);
+        }
+        self.shapes[SHAPES - 1].get_or_init(|| vec![0; self.corpus_len])
     }
 
     /// The least cost of the corpus under a partial or whole abstraction, its body aside. `values` is scratch space and
@@ -233,7 +250,10 @@ impl Space {
             from = node + 1;
         }
         self.propagate(from..self.corpus_len, values);
-        self.roots.iter().map(|&(root, weight)| weight * u64::from(values[root as usize])).sum()
+        self.roots
+            .iter()
+            .map(|&(root, weight)| weight * u64::from(values[root as usize]))
+            .sum()
     }
 
     /// The nodes where the cheapest rewriting calls the abstraction, ascending, each with its row.
@@ -244,7 +264,13 @@ impl Space {
             let node = node as usize;
             values[node] < self.own[node] + values[self.left[node] as usize] + values[self.right[node] as usize]
         };
-        abstraction.nodes().iter().enumerate().filter(is_call).map(|(row, &node)| (node, row)).collect()
+        abstraction
+            .nodes()
+            .iter()
+            .enumerate()
+            .filter(is_call)
+            .map(|(row, &node)| (node, row))
+            .collect()
     }
 
     fn propagate(&self, nodes: std::ops::Range<usize>, values: &mut [u32]) {
@@ -302,60 +328,69 @@ impl Space {
             occurrences[self.right[node] as usize] += count;
         }
         // The corpus was read from text, so no subterm occurs 2³² times; the cap keeps the conversion total.
-        self.weight = occurrences.iter().map(|&count| u32::try_from(count).unwrap_or(u32::MAX)).collect();
+        self.weight = occurrences
+            .iter()
+            .map(|&count| u32::try_from(count).unwrap_or(u32::MAX))
+            .collect();
     }
 
     fn number_constructors(&mut self) {
         let mut tags: Vec<u32> = Vec::new();
         for constructor in &self.constructor {
-            if let Constructor::Lam(tag) = constructor {
-                if !tags.contains(tag) {
-                    tags.push(*tag);
-                }
+            match constructor {
+                Constructor::Lam(tag) if !tags.contains(tag) => tags.push(*tag),
+                _ => {}
             }
         }
         // Leaves are numbered by node, λ after them, application by the number of node 0, which is no leaf of the corpus.
         let lam = |tag: u32| self.leaves + tags.iter().position(|&t| t == tag).unwrap_or(0);
-        self.code = self.constructor.iter().map(|&c| match c {
-            Constructor::App => 0,
-            Constructor::Lam(tag) => lam(tag) as u32,
-            Constructor::Leaf(node) => node,
-        }).collect();
+        self.code = self
+            .constructor
+            .iter()
+            .map(|&c| match c {
+                Constructor::App => 0,
+                Constructor::Lam(tag) => lam(tag) as u32,
+                Constructor::Leaf(node) => node,
+            })
+            .collect();
     }
 
-    fn shape_nodes(&mut self) {
-        let mut atom = self.call;
-        for _ in 0..SHAPES {
-            let mut known: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
-            let mut shape: Vec<u32> = Vec::with_capacity(self.corpus_len);
-            for node in 0..self.corpus_len {
-                let below = |child: Node| shape[child as usize];
-                let key = match self.constructor[node] {
-                    _ if self.cost[node] <= atom => (0, 0, 0),
-                    Constructor::Leaf(_) => (0, 0, 0),
-                    Constructor::Lam(tag) => (tag + 2, below(self.left[node]), 0),
-                    Constructor::App => (1, below(self.left[node]), below(self.right[node])),
-                };
-                let next = known.len() as u32;
-                shape.push(*known.entry(key).or_insert(next));
-            }
-            self.shapes.push((atom, shape));
-            atom = atom.saturating_mul(2).saturating_add(self.app);
+    fn shapes_over(&self, atom: u32) -> Vec<u32> {
+        let mut known: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
+        let mut shape: Vec<u32> = Vec::with_capacity(self.corpus_len);
+        for node in 0..self.corpus_len {
+            let below = |child: Node| shape[child as usize];
+            let key = match self.constructor[node] {
+                _ if self.cost[node] <= atom => (0, 0, 0),
+                Constructor::Leaf(_) => (0, 0, 0),
+                Constructor::Lam(tag) => (tag.saturating_add(2), below(self.left[node]), 0),
+                Constructor::App => (1, below(self.left[node]), below(self.right[node])),
+            };
+            let next = known.len() as u32;
+            shape.push(*known.entry(key).or_insert(next));
         }
-        self.shapes.push((u32::MAX, vec![0; self.corpus_len]));
+        shape
     }
 
     /// Finds, for every open subterm and number of binders, the subterm seen from outside those binders.
     fn lower_arguments(&mut self, terms: &mut Terms, node_of: &mut Vec<Node>) {
         for node in 1..self.corpus_len {
             for depth in 1..=self.open[node].min(MAX_LOWERING) {
-                let Some(id) = terms.lower(self.term[node], depth) else { break };
+                let Some(id) = terms.lower(self.term[node], depth) else {
+                    break;
+                };
                 node_of.resize(terms.len(), 0);
                 let mut target = node_of[id.0 as usize];
                 if target == 0 {
                     target = self.term.len() as Node;
                     node_of[id.0 as usize] = target;
-                    self.push(id, (0, 0), self.cost[node], Constructor::Leaf(target), (terms.open(id), terms.has_param(id)));
+                    self.push(
+                        id,
+                        (0, 0),
+                        self.cost[node],
+                        Constructor::Leaf(target),
+                        (terms.open(id), terms.has_param(id)),
+                    );
                     self.origin.push((node as Node, depth));
                 }
                 self.lowered.insert((node as Node, depth), target);

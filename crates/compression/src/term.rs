@@ -56,7 +56,11 @@ impl Terms {
 
     /// An empty store that knows the names of this one, under the same ids.
     pub fn with_names_of(other: &Terms) -> Self {
-        Self { names: other.names.clone(), symbols: other.symbols.clone(), ..Self::default() }
+        Self {
+            names: other.names.clone(),
+            symbols: other.symbols.clone(),
+            ..Self::default()
+        }
     }
 
     /// The id of a constant's name, new or known.
@@ -167,7 +171,26 @@ impl Terms {
                 }
             }
         }
-        (0..self.len()).filter(|&index| seen[index]).map(|index| TermId(index as u32)).collect()
+        (0..self.len())
+            .filter(|&index| seen[index])
+            .map(|index| TermId(index as u32))
+            .collect()
+    }
+
+    /// The parameters that occur in a term, ascending.
+    pub fn params(&self, id: TermId) -> Vec<ParamIndex> {
+        let parts = self.reachable([id]).into_iter();
+        let mut params: Vec<ParamIndex> = parts
+            .filter_map(|part| {
+                if let Term::Param(index) = self.get(part) {
+                    Some(index)
+                } else {
+                    None
+                }
+            })
+            .collect();
+        params.sort_unstable();
+        params
     }
 
     /// Adds a term of another store that has the same names.

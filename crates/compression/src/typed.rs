@@ -1,0 +1,276 @@
+//! Programs of the motor language as terms of the compressor, and back.
+//!
+//! The compressor knows application, λ, variables and constants. The rest of the language becomes constants applied to
+//! arguments: a literal is a constant by its spelling, `repeat(e, n)` is `repeat e n`, `branch(c, a, b)` is
+//! `branch c a b`, and `seq[a, b, c]` is `seq a (seq b c)` with a binary `seq`, so that every run of a sequence that
+//! reaches its end, and every run at its start with the rest as a parameter, is a subterm. Sequences are associative and
+//! canonical in the language, so the way back is unique.
+//!
+//! A constant that lacks arguments (an abstraction may be `seq (pick x)`, waiting for the rest) is η-expanded on the way
+//! back.
+
+use language::{Index, Scheme, Signature, Term as Tree, TermError, TermId as TreeId, TermStore, TypeId};
+
+use crate::factored::Factored;
+use crate::grammar::{Grammar, Slot, SlotTypes};
+use crate::term::{Term, TermId, Terms};
+
+/// What the constants and tags of a typed corpus stand for.
+#[derive(Clone, Debug)]
+pub(crate) struct Dictionary {
+    pub(crate) store: TermStore,
+    pub(crate) signature: Signature,
+    meanings: Vec<Meaning>,
+    /// The annotation of λ by tag; tag 0 is none.
+    annotations: Vec<Option<TypeId>>,
+}
+
+/// What a constant stands for.
+#[derive(Clone, Debug)]
+enum Meaning {
+    /// A term of the language: a primitive, a literal, the empty sequence.
+    Tree(TreeId),
+    Seq,
+    Repeat,
+    Branch,
+}
+
+impl Meaning {
+    /// How many arguments its syntax needs.
+    fn arity(&self) -> usize {
+        match self {
+            Self::Tree(_) => 0,
+            Self::Seq | Self::Repeat => 2,
+            Self::Branch => 3,
+        }
+    }
+}
+
+impl Dictionary {
+    pub(crate) fn new(store: TermStore, signature: Signature) -> Self {
+        Self {
+            store,
+            signature,
+            meanings: Vec::new(),
+            annotations: vec![None],
+        }
+    }
+
+    /// A program as a term of the compressor.
+    ///
+    /// Recursion is safe: terms of the language are no deeper than [`language::MAX_DEPTH`].
+    pub(crate) fn encode(&mut self, terms: &mut Terms, tree: TreeId) -> TermId {
+        match self.store.get(tree).clone() {
+            Tree::Variable(Index(index)) => terms.add(Term::Var(index, 0)),
+            Tree::Constant(_) | Tree::Literal(_) => {
+                let name = language::print(&self.store, tree);
+                self.constant(terms, &name, Meaning::Tree(tree))
+            }
+            Tree::Lambda { annotation, body } => {
+                let known = self.annotations.iter().position(|&known| known == annotation);
+                let tag = known.unwrap_or_else(|| {
+                    self.annotations.push(annotation);
+                    self.annotations.len() - 1
+                });
+                let body = self.encode(terms, body);
+                terms.add(Term::Lam(tag as u32, body))
+            }
+            Tree::Apply(f, x) => {
+                let (f, x) = (self.encode(terms, f), self.encode(terms, x));
+                terms.add(Term::App(f, x))
+            }
+            Tree::Seq(items) => {
+                let mut items = items.iter().rev();
+                let Some(&last) = items.next() else {
+                    return self.constant(terms, "seq[]", Meaning::Tree(tree));
+                };
+                let mut rest = self.encode(terms, last);
+                for &item in items {
+                    let item = self.encode(terms, item);
+                    let seq = self.constant(terms, "seq", Meaning::Seq);
+                    rest = terms.apply(seq, [item, rest]);
+                }
+                rest
+            }
+            Tree::Repeat(body, count) => self.encode_call(terms, "repeat", Meaning::Repeat, &[body, count]),
+            Tree::Branch(condition, then, otherwise) => {
+                self.encode_call(terms, "branch", Meaning::Branch, &[condition, then, otherwise])
+            }
+        }
+    }
+
+    /// A program of the compressor as a term of the language, in a store that extends the dictionary's.
+    pub(crate) fn decode(&self, store: &mut TermStore, terms: &Terms, id: TermId) -> Result<TreeId, TermError> {
+        self.tree(store, terms, id, 0, 0)
+    }
+
+    /// An entry of the library as a term of the language: λ over its parameters.
+    pub(crate) fn decode_body(
+        &self,
+        store: &mut TermStore,
+        terms: &Terms,
+        body: TermId,
+        arity: usize,
+    ) -> Result<TreeId, TermError> {
+        let arity = arity as u32;
+        let mut tree = self.tree(store, terms, body, arity, 0)?;
+        for param in (0..arity).rev() {
+            let name = store.name(&format!("x{param}"))?;
+            tree = store.lambda(name, None, tree)?;
+        }
+        Ok(tree)
+    }
+
+    /// Defines the entries of a library, each after those it calls. Entries that do not type are left out.
+    pub(crate) fn define(&self, store: &mut TermStore, corpus: &Factored) -> Signature {
+        let mut signature = self.signature.clone();
+        for &entry in &corpus.definition_order() {
+            let entry = &corpus.entries[entry];
+            let name = corpus.terms.name(entry.symbol).to_owned();
+            if let Ok(tree) = self.decode_body(store, &corpus.terms, entry.body, entry.arity) {
+                // An entry that does not type has no type to show; `accepts` keeps such out of the library.
+                let _ = signature.define(store, &name, tree);
+            }
+        }
+        signature
+    }
+
+    /// The principal type of a candidate over a library, if it has one.
+    pub(crate) fn principal_type(
+        &self,
+        store: &mut TermStore,
+        library: &Signature,
+        terms: &Terms,
+        body: TermId,
+        arity: usize,
+    ) -> Option<Scheme> {
+        let tree = self.decode_body(store, terms, body, arity).ok()?;
+        language::infer(store, library, tree).ok()
+    }
+
+    /// The description-length grammar: what each slot of each constant is for.
+    pub(crate) fn grammar(&self, corpus: &Factored) -> Grammar {
+        let types = self.store.types();
+        let slot = |id: TypeId| {
+            if types.is_ground(id) {
+                Slot::Typed(id_number(types, id))
+            } else {
+                Slot::Any
+            }
+        };
+        let of_scheme = |id: TypeId| {
+            let (arguments, result) = types.uncurry(id);
+            SlotTypes {
+                arguments: arguments.into_iter().map(slot).collect(),
+                result: slot(result),
+            }
+        };
+        let motion = slot(TypeId::MOTION);
+        let syntax = |arguments: &[TypeId]| SlotTypes {
+            arguments: arguments.iter().map(|&id| slot(id)).collect(),
+            result: motion,
+        };
+        let meanings = self.meanings.iter().map(|meaning| match meaning {
+            Meaning::Tree(tree) => match self.store.get(*tree) {
+                Tree::Constant(name) => match self.signature.get(*name) {
+                    Some(entry) => of_scheme(entry.scheme.body()),
+                    None => SlotTypes::unknown(),
+                },
+                Tree::Literal(literal) => of_scheme(literal.type_id()),
+                _ => syntax(&[]),
+            },
+            Meaning::Seq => syntax(&[TypeId::MOTION, TypeId::MOTION]),
+            Meaning::Repeat => syntax(&[TypeId::MOTION, TypeId::NAT]),
+            Meaning::Branch => syntax(&[TypeId::BOOL, TypeId::MOTION, TypeId::MOTION]),
+        });
+        Grammar::new(corpus, meanings.collect(), motion)
+    }
+
+    fn encode_call(&mut self, terms: &mut Terms, name: &str, meaning: Meaning, arguments: &[TreeId]) -> TermId {
+        let head = self.constant(terms, name, meaning);
+        let arguments: Vec<TermId> = arguments.iter().map(|&argument| self.encode(terms, argument)).collect();
+        terms.apply(head, arguments)
+    }
+
+    fn constant(&mut self, terms: &mut Terms, name: &str, meaning: Meaning) -> TermId {
+        let symbol = terms.symbol(name);
+        if symbol.0 as usize == self.meanings.len() {
+            self.meanings.push(meaning);
+        }
+        terms.add(Term::Symbol(symbol))
+    }
+
+    /// A term under `depth` binders of its own, inside `arity` binders for parameters.
+    fn tree(
+        &self,
+        store: &mut TermStore,
+        terms: &Terms,
+        id: TermId,
+        arity: u32,
+        depth: u32,
+    ) -> Result<TreeId, TermError> {
+        let (head, arguments) = terms.spine(id);
+        let meaning = match terms.get(head) {
+            Term::Symbol(symbol) => self.meanings.get(symbol.0 as usize),
+            _ => None,
+        };
+        let needed = meaning.map_or(0, Meaning::arity);
+        if arguments.len() < needed {
+            // λ over what is missing; everything inside moves under one more binder.
+            let missing = (needed - arguments.len()) as u32;
+            let mut parts = Vec::with_capacity(needed);
+            for &argument in &arguments {
+                let part = self.tree(store, terms, argument, arity, depth)?;
+                parts.push(store.raise(part, missing)?);
+            }
+            for index in (0..missing).rev() {
+                parts.push(store.variable(Index(index)));
+            }
+            let mut tree = syntax_tree(store, meaning, &parts)?;
+            for index in (0..missing).rev() {
+                let name = store.name(&format!("y{index}"))?;
+                tree = store.lambda(name, None, tree)?;
+            }
+            return Ok(tree);
+        }
+        let mut parts = Vec::with_capacity(arguments.len());
+        for &argument in &arguments {
+            parts.push(self.tree(store, terms, argument, arity, depth)?);
+        }
+        let tree = match terms.get(head) {
+            Term::Symbol(symbol) => match meaning {
+                Some(Meaning::Tree(tree)) => *tree,
+                Some(_) => syntax_tree(store, meaning, &parts[..needed])?,
+                None => {
+                    let name = store.name(terms.name(symbol))?;
+                    store.constant(name)
+                }
+            },
+            Term::Var(index, _) => store.variable(Index(index)),
+            Term::Param(index) => store.variable(Index(depth + arity.saturating_sub(index + 1))),
+            Term::Lam(tag, body) => {
+                let body = self.tree(store, terms, body, arity, depth + 1)?;
+                let name = store.name("x")?;
+                store.lambda(name, self.annotations.get(tag as usize).copied().flatten(), body)?
+            }
+            // A spine's head is no application.
+            Term::App(..) => store.seq(&[])?,
+        };
+        store.apply_all(tree, &parts[needed..])
+    }
+}
+
+fn syntax_tree(store: &mut TermStore, meaning: Option<&Meaning>, parts: &[TreeId]) -> Result<TreeId, TermError> {
+    match (meaning, parts) {
+        (Some(Meaning::Repeat), &[body, count]) => store.repeat(body, count),
+        (Some(Meaning::Branch), &[condition, then, otherwise]) => store.branch(condition, then, otherwise),
+        (_, parts) => store.seq(parts),
+    }
+}
+
+/// A ground type as a number, by its spelling, so that it does not depend on the store.
+fn id_number(types: &language::TypeStore, id: TypeId) -> u32 {
+    types.show(id).bytes().fold(2_166_136_261, |hash: u32, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(16_777_619)
+    })
+}
