@@ -1,2 +1,31 @@
-//! The one binary.
-fn main() {}
+//! The one binary: reads arguments, calls the libraries, prints.
+//!
+//! Results go to stdout, everything else to stderr. The exit code is 0, or 2 if something was wrong; a reader that closes
+//! the pipe early is nothing wrong.
+
+mod args;
+mod completions;
+mod corpus;
+mod failure;
+mod files;
+mod library;
+mod program;
+mod table;
+mod vocabulary;
+
+use std::process::ExitCode;
+
+use args::{Args, Command, LibraryCommand};
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    let done = match Args::parse().command {
+        Command::Program(command) => program::run(command),
+        Command::Library(LibraryCommand::Compress(options)) => library::compress(&options),
+        Command::Completions { shell } => completions::run(shell),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,239 @@
+//! The commands and their options as they are typed. What they mean is settled in the module of each command.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use compression::Config;
+
+/// The longest time limit, in seconds: a year.
+const MAX_SECONDS: f64 = 31_536_000.0;
+
+/// Typed skill programs and the libraries that make them short
+#[derive(Debug, Parser)]
+#[command(
+    name = "refactor-vla",
+    version,
+    about,
+    propagate_version = true,
+    max_term_width = 100,
+    after_help = "Examples:
+  refactor-vla library compress
+  refactor-vla program from-instruction \"put the black bowl on the plate\"
+  refactor-vla program check 'seq[pick \"bowl\", place \"bowl\" (on \"plate\")]'
+
+The exit code is 0, or 2 if something was wrong."
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Check, evaluate and show programs
+    #[command(subcommand)]
+    Program(ProgramCommand),
+    /// Learn libraries from corpora of programs
+    #[command(subcommand)]
+    Library(LibraryCommand),
+    /// Print a completion script for a shell
+    #[command(after_help = "Example:
+  refactor-vla completions bash > ~/.local/share/bash-completion/completions/refactor-vla")]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProgramCommand {
+    /// Infer the type of a program, or report all its errors at their places
+    #[command(after_help = r#"Examples:
+  refactor-vla program check 'seq[pick "bowl", place "bowl" (on "plate")]'
+  refactor-vla program check '\x. \p. seq[pick x, place x p]'
+  refactor-vla program check @skill.txt --json"#)]
+    Check(ProgramArgs),
+    /// Print the sequence of primitive calls that a program makes
+    #[command(after_help = r#"Examples:
+  refactor-vla program eval 'repeat(seq[move x_pos, grip grip_close], 3)'
+  refactor-vla program eval --library library.json 'fn_0 "milk"'
+  echo '(\x. seq[open x, close x]) "drawer"' | refactor-vla program eval -"#)]
+    Eval {
+        #[command(flatten)]
+        program: ProgramArgs,
+        /// The most calls that the program may make
+        #[arg(long, value_name = "N", default_value_t = 100_000)]
+        max_calls: usize,
+    },
+    /// Print a program laid out over lines, with its type and size
+    #[command(after_help = r#"Example:
+  refactor-vla program show 'seq[pick (at "bowl" left), open "tray"]' --width 24"#)]
+    Show {
+        #[command(flatten)]
+        program: ProgramArgs,
+        /// The widest line, in characters
+        #[arg(long, value_name = "N", default_value_t = 80)]
+        width: usize,
+    },
+    /// Translate an instruction into a program
+    #[command(after_help = r#"Examples:
+  refactor-vla program from-instruction "pick up the milk and place it in the basket"
+  refactor-vla program from-instruction turn on the stove --json"#)]
+    FromInstruction {
+        /// The instruction in English; `-` reads stdin, `@FILE` a file
+        #[arg(required = true, value_name = "TEXT")]
+        words: Vec<String>,
+        /// Print JSON, errors included
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ProgramArgs {
+    /// The program; `-` reads stdin, `@FILE` a file
+    #[arg(value_name = "EXPR")]
+    pub(crate) source: String,
+    /// Make the entries of a library callable: a JSON file that `library compress --json` wrote
+    #[arg(long, value_name = "FILE")]
+    pub(crate) library: Option<PathBuf>,
+    /// Print JSON, errors included
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LibraryCommand {
+    /// Find the abstractions that make a corpus shortest, and rewrite it with them
+    #[command(after_help = "Examples:
+  refactor-vla library compress
+  refactor-vla library compress embedded:libero --verify --json library.json
+  refactor-vla library compress corpus.json --cost stitch --max-arity 3 --rounds 10 --threads 1
+
+A corpus is a JSON array of strings: s-expressions as Stitch reads them, such as \"(f (lam $0))\",
+programs of our language, or instructions in English.")]
+    Compress(CompressArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CompressArgs {
+    /// The corpus: a JSON file, `-` for stdin, `embedded:libero_object` (10 tasks × 20 episodes) or
+    /// `embedded:libero` (40 tasks × 20 episodes)
+    #[arg(default_value = "embedded:libero_object")]
+    pub(crate) corpus: String,
+    /// How the strings of the corpus are read
+    #[arg(long, value_enum, default_value_t = Format::Auto)]
+    pub(crate) format: Format,
+
+    /// What is minimised, for programs and library together
+    #[arg(long, value_enum, default_value_t = Cost::Nats, help_heading = "Objective")]
+    pub(crate) cost: Cost,
+    /// The least gain that admits an abstraction [default: 4 nats, or 0 for stitch]
+    #[arg(long, value_name = "G", value_parser = nonnegative, allow_negative_numbers = true, help_heading = "Objective")]
+    pub(crate) min_gain: Option<f64>,
+    /// The most arguments of an abstraction
+    #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Objective")]
+    pub(crate) max_arity: usize,
+    /// The most rounds
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Objective")]
+    pub(crate) rounds: usize,
+    /// The most abstractions admitted in one round
+    #[arg(long, value_name = "K", default_value_t = 1, help_heading = "Objective")]
+    pub(crate) per_round: usize,
+
+    /// The steps of looking ahead across rounds, as a multiple of those of the greedy rounds; 0 is greedy
+    #[arg(
+        long,
+        value_name = "F",
+        default_value_t = Config::default().lookahead,
+        value_parser = nonnegative,
+        allow_negative_numbers = true,
+        help_heading = "Search"
+    )]
+    pub(crate) lookahead: f64,
+    /// The most steps of one search; without it, each goes on until its result is optimal
+    #[arg(long, value_name = "N", help_heading = "Search")]
+    pub(crate) max_steps: Option<u64>,
+    /// The longest time, in seconds; makes the result depend on the machine
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true, help_heading = "Search")]
+    pub(crate) time_limit: Option<Duration>,
+    /// The number of threads [default: all cores]; the result is the same for any number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Search")]
+    pub(crate) threads: Option<u16>,
+    /// Switch a pruning rule of the search off; may be given several times
+    #[arg(long, value_enum, value_name = "RULE", help_heading = "Search")]
+    pub(crate) without: Vec<Rule>,
+    /// Switch a pruning rule on that is off by default
+    #[arg(
+        long,
+        value_enum,
+        value_name = "RULE",
+        hide_possible_values = true,
+        help_heading = "Search"
+    )]
+    pub(crate) with: Vec<Rule>,
+
+    /// Check that inlining the library gives back every program
+    #[arg(long, help_heading = "Output")]
+    pub(crate) verify: bool,
+    /// Write the library and the rewritten corpus as JSON; `-` prints it instead of the table
+    #[arg(long, value_name = "OUT", help_heading = "Output")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// How the strings of a corpus are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Whatever most of the strings look like
+    Auto,
+    /// S-expressions as Stitch reads them
+    Sexpr,
+    /// Programs of our language
+    Program,
+    /// Instructions in English
+    Instruction,
+}
+
+/// What programs cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Cost {
+    /// 100 for each terminal, 1 for each application and lambda
+    Stitch,
+    /// Description length under a typed grammar whose probabilities are estimated from use
+    Nats,
+    /// Description length with all productions of a type equally probable
+    UniformNats,
+}
+
+/// A pruning rule of the search; all are exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Rule {
+    /// An argument that is the same at every call goes into the body
+    ArgumentCapture,
+    /// Two parameters that agree at every call are one
+    RedundantArgument,
+    /// What matches at one place only is abstracted without parameters
+    SinglePlace,
+    /// Matches whose saving is used up by their arguments are dropped
+    SpentRows,
+    /// A tighter bound once all parameters are used
+    ExhaustedArity,
+    /// A bound that counts overlapping matches once; off by default, as it costs more time than it saves
+    Overlap,
+}
+
+fn nonnegative(written: &str) -> Result<f64, String> {
+    match written.parse::<f64>() {
+        Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
+        _ => Err("wanted a number of 0 or more, such as `4` or `0.5`".to_string()),
+    }
+}
+
+fn seconds(written: &str) -> Result<Duration, String> {
+    match nonnegative(written) {
+        Ok(value) if value <= MAX_SECONDS => Ok(Duration::from_secs_f64(value)),
+        _ => Err(format!("wanted seconds from 0 to {MAX_SECONDS}")),
+    }
+}

@@ -1,0 +1,129 @@
+//! What the user sees when something is wrong: what was found, what was wanted, what to do next.
+
+use std::fmt;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+/// The most single problems listed under one error.
+const MAX_LISTED: usize = 20;
+
+/// Why a command did not succeed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Something that has no place in a program.
+    Plain(Problem),
+    /// Something with a place in a program, drawn over its source.
+    Drawn(miette::Report),
+    /// Already told on stdout, as JSON.
+    Told,
+    /// The reader of stdout has had enough, which is no error.
+    ReaderGone,
+}
+
+/// An error with its facts, the single problems that it consists of, and a hint.
+#[derive(Debug, Default)]
+pub(crate) struct Problem {
+    message: String,
+    facts: Vec<(&'static str, String)>,
+    list: Vec<String>,
+    hint: Option<String>,
+}
+
+impl Problem {
+    /// An error: lower case, no full stop.
+    pub(crate) fn new(message: impl Into<String>) -> Problem {
+        Problem {
+            message: message.into(),
+            ..Problem::default()
+        }
+    }
+
+    /// Adds a fact, such as the file or what was expected.
+    pub(crate) fn fact(mut self, name: &'static str, value: impl fmt::Display) -> Problem {
+        self.facts.push((name, value.to_string()));
+        self
+    }
+
+    /// Adds single problems; only the first few are shown, with a count of the others.
+    pub(crate) fn list(mut self, problems: impl IntoIterator<Item = String>) -> Problem {
+        self.list.extend(problems);
+        self
+    }
+
+    /// Says what to do.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Problem {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "error: {}", self.message)?;
+        let width = self.facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        for (name, value) in &self.facts {
+            writeln!(f, "  {name:width$}  {value}")?;
+        }
+        for problem in self.list.iter().take(MAX_LISTED) {
+            writeln!(f, "  {problem}")?;
+        }
+        if self.list.len() > MAX_LISTED {
+            writeln!(f, "  … and {} more", self.list.len() - MAX_LISTED)?;
+        }
+        match &self.hint {
+            Some(hint) => writeln!(f, "hint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Failure {
+        Failure::Plain(problem)
+    }
+}
+
+impl Failure {
+    /// A failure to write to stdout.
+    pub(crate) fn stdout(error: &io::Error) -> Failure {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::ReaderGone,
+            _ => Problem::new(format!("cannot write to stdout: {error}"))
+                .hint("check that the disk is not full")
+                .into(),
+        }
+    }
+
+    /// Tells the user on stderr, and gives the exit code.
+    pub(crate) fn report(self) -> ExitCode {
+        let text = match self {
+            Failure::ReaderGone => return ExitCode::SUCCESS,
+            Failure::Told => return ExitCode::from(2),
+            Failure::Plain(problem) => problem.to_string(),
+            Failure::Drawn(report) => format!("{report:?}\n"),
+        };
+        // With stderr gone as well there is nobody left to tell.
+        let _ = io::stderr().write_all(text.as_bytes());
+        ExitCode::from(2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lists_end_with_a_count() {
+        let problem = Problem::new("found many problems")
+            .fact("file", "a.json")
+            .fact("expected", "none")
+            .list((0..25).map(|at| format!("program {at}")))
+            .hint("fix them");
+        let text = problem.to_string();
+        assert!(text.starts_with("error: found many problems\n  file      a.json\n  expected  none\n  program 0\n"));
+        assert!(
+            text.ends_with("  program 19\n  … and 5 more\nhint: fix them\n"),
+            "{text}"
+        );
+    }
+}

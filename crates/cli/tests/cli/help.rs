@@ -1,0 +1,34 @@
+//! Every help text, so that a change of one is seen.
+
+use crate::run;
+
+#[test]
+fn help_texts() {
+    for (name, args) in [
+        ("refactor-vla", &[][..]),
+        ("program", &["program"]),
+        ("program_check", &["program", "check"]),
+        ("program_eval", &["program", "eval"]),
+        ("program_show", &["program", "show"]),
+        ("program_from-instruction", &["program", "from-instruction"]),
+        ("library", &["library"]),
+        ("library_compress", &["library", "compress"]),
+        ("completions", &["completions"]),
+    ] {
+        let ran = run(&[args, &["--help"]].concat());
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{name}");
+        insta::assert_snapshot!(format!("help_{name}"), ran.out.trim_end());
+    }
+}
+
+#[test]
+fn completions_know_the_commands() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let ran = run(&["completions", shell]);
+        assert_eq!(ran.code, 0, "{shell}");
+        assert!(
+            ran.out.contains("from-instruction") && ran.out.contains("max-arity"),
+            "{shell}"
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! `library compress` from corpus to files.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::{run, run_with};
+
+const SEXPRS: &str =
+    r#"["(a (b (f x)) (b (f x)))", "(a (b (f y)) (b (f y)))", "(a (b (f z)) (b (f z)))", "(lam (a (b $0) (b $0)))"]"#;
+
+/// The report without what differs from run to run.
+fn timeless(mut report: Value) -> Value {
+    report.as_object_mut().unwrap().remove("cpu_seconds").unwrap();
+    report
+}
+
+#[test]
+fn the_default_corpus_compresses_and_verifies() {
+    let report = run(&["library", "compress", "--verify", "--json", "-"]).json();
+    assert_eq!(report["programs"], 200);
+    assert_eq!(report["verified"], true);
+    assert_eq!(report["rewritten"].as_array().unwrap().len(), 200);
+    let [before, after, library] =
+        ["original_cost", "final_cost", "library_cost"].map(|field| report[field].as_f64().unwrap());
+    assert!(after + library < before, "{before} {after} {library}");
+    let gains = report["abstractions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry["gain"].as_f64().unwrap());
+    let gain: f64 = gains.inspect(|&gain| assert!(gain > 4.0)).sum();
+    assert!(
+        (before - after - library - gain).abs() < 1e-6 * before,
+        "the gains add up to what was saved"
+    );
+}
+
+#[test]
+fn all_of_libero_compresses_and_verifies() {
+    let report = run(&["library", "compress", "embedded:libero", "--verify", "--json", "-"]).json();
+    assert_eq!(report["programs"], 800);
+    assert_eq!(report["verified"], true);
+}
+
+#[test]
+fn the_report_has_its_fields() {
+    let report = run_with(SEXPRS, &["library", "compress", "-", "--cost", "stitch", "--json", "-"]).json();
+    let fields: Vec<&String> = report.as_object().unwrap().keys().collect();
+    insta::assert_debug_snapshot!(fields);
+    let entry = report["abstractions"][0].as_object().unwrap();
+    assert_eq!(
+        entry.keys().collect::<Vec<_>>(),
+        ["arity", "body", "gain", "name", "type", "uses"]
+    );
+    assert!(["optimal", "budget", "time"].contains(&report["stop_reason"].as_str().unwrap()));
+}
+
+#[test]
+fn the_table_shows_library_and_costs() {
+    let shown = |out: &str| out.rsplit_once("\nsearch complete: ").unwrap().0.to_string();
+    let ran = run_with(SEXPRS, &["library", "compress", "-", "--cost", "stitch", "--verify"]);
+    insta::assert_snapshot!(shown(&ran.out));
+    let ran = run(&["library", "compress"]);
+    insta::assert_snapshot!(shown(&ran.out));
+}
+
+#[test]
+fn the_number_of_threads_does_not_change_the_result() {
+    for corpus in ["embedded:libero_object", "embedded:libero"] {
+        for cost in ["stitch", "nats"] {
+            let [one, two] = ["1", "2"].map(|threads| {
+                let options = [
+                    "library",
+                    "compress",
+                    corpus,
+                    "--cost",
+                    cost,
+                    "--threads",
+                    threads,
+                    "--json",
+                    "-",
+                ];
+                timeless(run(&options).json())
+            });
+            assert_eq!(one, two, "{corpus}, {cost}");
+        }
+    }
+}
+
+#[test]
+fn the_file_is_what_stdout_gets_and_the_table_still_shows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("library.json");
+    let ran = run(&["library", "compress", "--json", path.to_str().unwrap()]);
+    assert!(ran.code == 0 && ran.out.contains("arity"), "{}", ran.shown());
+    let written: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    let printed = run(&["library", "compress", "--json", "-"]).json();
+    assert_eq!(timeless(written), timeless(printed));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn learned_entries_can_be_called() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("library.json");
+    let path = path.to_str().unwrap();
+    let report = run(&["library", "compress", "--json", "-"]).json();
+    fs::write(path, report.to_string()).unwrap();
+    let rewritten = report["rewritten"][0].as_str().unwrap();
+    assert_eq!(
+        run(&["program", "eval", rewritten, "--library", path]).out,
+        "pick \"alphabet soup\"\nplace \"alphabet soup\" (in \"basket\")\n"
+    );
+}
+
+#[test]
+fn searches_say_why_they_stopped() {
+    let report = run(&[
+        "library",
+        "compress",
+        "embedded:libero",
+        "--max-steps",
+        "1",
+        "--json",
+        "-",
+    ])
+    .json();
+    assert_eq!(report["stop_reason"], "budget");
+    let report = run(&[
+        "library",
+        "compress",
+        "embedded:libero",
+        "--time-limit",
+        "0",
+        "--json",
+        "-",
+    ])
+    .json();
+    assert_eq!(report["stop_reason"], "time");
+}
+
+#[test]
+fn pruning_rules_change_the_work_and_not_the_result() {
+    let final_cost = |extra: &[&str]| {
+        let options = [
+            "library",
+            "compress",
+            "-",
+            "--cost",
+            "stitch",
+            "--lookahead",
+            "0",
+            "--json",
+            "-",
+        ];
+        run_with(SEXPRS, &[&options, extra].concat()).json()["final_cost"].clone()
+    };
+    let expected = final_cost(&[]);
+    for rule in [
+        "argument-capture",
+        "redundant-argument",
+        "single-place",
+        "spent-rows",
+        "exhausted-arity",
+    ] {
+        assert_eq!(final_cost(&["--without", rule]), expected, "without {rule}");
+    }
+    assert_eq!(final_cost(&["--with", "overlap"]), expected, "with overlap");
+}
+
+#[test]
+fn a_library_of_s_expressions_has_nothing_to_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("library.json");
+    let path = path.to_str().unwrap();
+    let ran = run_with(
+        SEXPRS,
+        &["library", "compress", "-", "--cost", "stitch", "--json", path],
+    );
+    assert_eq!(ran.code, 0, "{}", ran.shown());
+    let ran = run(&["program", "check", "seq[]", "--library", path]);
+    insta::assert_snapshot!(ran.shown().replace(path, "library.json"));
+}
+
+#[test]
+fn entries_that_call_later_ones_can_be_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("library.json");
+    let library = r#"{"abstractions": [
+        {"name": "twice", "body": "\\x. seq[once x, once x]"},
+        {"name": "once", "body": "\\x. pick x"}
+    ]}"#;
+    fs::write(&path, library).unwrap();
+    let ran = run(&["program", "eval", r#"twice "a""#, "--library", path.to_str().unwrap()]);
+    assert_eq!(ran.out, "pick \"a\"\npick \"a\"\n", "{}", ran.shown());
+}
