@@ -7,6 +7,9 @@ use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use compression::Config;
 
+/// The largest multiple of the greedy rounds' steps that the look-ahead may take; more is a slip of the keyboard.
+const MAX_LOOKAHEAD: f64 = 1e6;
+
 /// The longest time limit, in seconds: a year.
 const MAX_SECONDS: f64 = 31_536_000.0;
 
@@ -140,15 +143,15 @@ pub(crate) struct CompressArgs {
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Objective")]
     pub(crate) rounds: usize,
     /// The most abstractions admitted in one round
-    #[arg(long, value_name = "K", default_value_t = 1, help_heading = "Objective")]
-    pub(crate) per_round: usize,
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Objective")]
+    pub(crate) per_round: u16,
 
     /// The steps of looking ahead across rounds, as a multiple of those of the greedy rounds; 0 is greedy
     #[arg(
         long,
         value_name = "F",
         default_value_t = Config::default().lookahead,
-        value_parser = nonnegative,
+        value_parser = multiple,
         allow_negative_numbers = true,
         help_heading = "Search"
     )]
@@ -228,6 +231,13 @@ fn nonnegative(written: &str) -> Result<f64, String> {
     match written.parse::<f64>() {
         Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
         _ => Err("wanted a number of 0 or more, such as `4` or `0.5`".to_string()),
+    }
+}
+
+fn multiple(written: &str) -> Result<f64, String> {
+    match nonnegative(written) {
+        Ok(value) if value <= MAX_LOOKAHEAD => Ok(value),
+        _ => Err(format!("wanted a number from 0 to {MAX_LOOKAHEAD}, such as `1.5`")),
     }
 }
 

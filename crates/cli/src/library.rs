@@ -83,7 +83,7 @@ fn config(options: &CompressArgs) -> Config {
     Config {
         max_arity: options.max_arity,
         rounds: options.rounds,
-        per_round: options.per_round,
+        per_round: usize::from(options.per_round),
         cost,
         min_gain: options.min_gain.unwrap_or(default_gain),
         lookahead: options.lookahead,

@@ -65,6 +65,7 @@ fn usage() {
     insta::assert_snapshot!(run(&["library", "compress", "--without", "thinking"]).shown());
     insta::assert_snapshot!(run(&["library", "compress", "--min-gain", "-1"]).shown());
     insta::assert_snapshot!(run(&["library", "compress", "--threads", "0"]).shown());
+    insta::assert_snapshot!(run(&["library", "compress", "--lookahead", "1e300"]).shown());
     insta::assert_snapshot!(run(&["program", "chekc", "seq[]"]).shown());
 }
 
