@@ -347,12 +347,13 @@ fn in_order(body: TermId, abstraction: &Partial, order: Order, space: &Space, te
             .map(|(&node, &weight)| u64::from(space.cost(node)) * u64::from(weight))
             .sum()
     };
-    let mut params: Vec<(u64, usize)> = (0..abstraction.arity).map(|param| (spent(param), param)).collect();
-    params.sort_unstable();
-    if let Order::DearFirst = order {
-        params.reverse();
+    // Among equals, as they come in the body from left to right.
+    let mut params: Vec<usize> = terms.params(body).into_iter().map(|param| param as usize).collect();
+    match order {
+        Order::CheapFirst => params.sort_by_key(|&param| spent(param)),
+        Order::DearFirst => params.sort_by_key(|&param| std::cmp::Reverse(spent(param))),
     }
-    let number = |param| params.iter().position(|&(_, known)| known == param).unwrap_or(param) as u32;
+    let number = |param| params.iter().position(|&known| known == param).unwrap_or(param) as u32;
     let renumbered: Vec<TermId> = (0..abstraction.arity)
         .map(|param| terms.add(Term::Param(number(param))))
         .collect();

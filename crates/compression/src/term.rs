@@ -177,19 +177,18 @@ impl Terms {
             .collect()
     }
 
-    /// The parameters that occur in a term, ascending.
+    /// The parameters that occur in a term, in the order of their first use from left to right.
     pub fn params(&self, id: TermId) -> Vec<ParamIndex> {
-        let parts = self.reachable([id]).into_iter();
-        let mut params: Vec<ParamIndex> = parts
-            .filter_map(|part| {
-                if let Term::Param(index) = self.get(part) {
-                    Some(index)
-                } else {
-                    None
-                }
-            })
-            .collect();
-        params.sort_unstable();
+        let mut params = Vec::new();
+        let mut stack = vec![id];
+        while let Some(id) = stack.pop() {
+            match self.get(id) {
+                Term::Param(index) if !params.contains(&index) => params.push(index),
+                Term::Lam(_, body) if self.has_param(body) => stack.push(body),
+                Term::App(f, x) => stack.extend([x, f].into_iter().filter(|&part| self.has_param(part))),
+                _ => {}
+            }
+        }
         params
     }
 

@@ -2,8 +2,6 @@
 //!
 //! Bodies and rewritten programs are parsed as a user would parse them, so the check covers printing as well.
 
-use std::collections::BTreeSet;
-
 use language::TermStore;
 
 use crate::compress::{Abstraction, Compression};
@@ -73,8 +71,7 @@ fn verify_sexprs(corpus: &Corpus, compression: &Compression) -> Result<(), Verif
             reason,
         };
         let body = sexpr::parse(&mut terms, body, Params::Allow).map_err(|error| invalid(error.to_string()))?;
-        let params: BTreeSet<u32> = terms.params(body).into_iter().collect();
-        if params.iter().any(|&param| param as usize >= *arity) {
+        if terms.params(body).iter().any(|&param| param as usize >= *arity) {
             return Err(invalid(format!("it uses more than its {arity} parameters")));
         }
         entries.push(Entry {

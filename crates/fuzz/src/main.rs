@@ -148,7 +148,11 @@ fn row(target: &Target, summary: &Summary) -> String {
         summary.inputs as f64 / summary.elapsed.as_secs_f64(),
         mebibytes(summary.peak),
         format!("{:.1} MiB ({})", mebibytes(summary.largest.0), summary.largest.1),
-        format!("{:.0} ms ({})", summary.slowest.0.as_secs_f64() * 1e3, summary.slowest.1),
+        format!(
+            "{:.0} ms ({})",
+            summary.slowest.0.as_secs_f64() * 1e3,
+            summary.slowest.1
+        ),
         summary.failures.len(),
     )
 }

@@ -15,8 +15,8 @@ use crate::random::Random;
 use crate::shrink::shrink;
 use crate::targets::{Outcome, Target, Verdict};
 
-/// How many failures end a run.
-const MAX_FAILURES: usize = 8;
+/// How many failures of one worker end a run.
+const MAX_FAILURES: usize = 5;
 /// The stack of a worker: that of threads by default, since users of the libraries will call them from such threads.
 const STACK: usize = 2 << 20;
 /// How many inputs a worker takes at a time.
@@ -71,7 +71,7 @@ pub(crate) struct Failure {
     pub(crate) input: String,
 }
 
-/// Runs one target to the end, or to the eighth failure, or to the first input that takes too long or too much.
+/// Runs one target to the end, or until failures abound, or to the first input that takes too long or too much.
 ///
 /// `progress` is called about once a second.
 pub(crate) fn run(
@@ -201,6 +201,9 @@ fn work(shared: &Shared, target: &Target, number: u64, worker: usize, settings: 
             slot.since.store(shared.now(), Relaxed);
             try_one(target, settings, index, &mut batch);
             slot.since.store(0, Relaxed);
+            if batch.failures.len() >= MAX_FAILURES {
+                break;
+            }
         }
         let mut found = shared.found.lock().unwrap_or_else(PoisonError::into_inner);
         found.inputs += batch.inputs;

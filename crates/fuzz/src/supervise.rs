@@ -36,6 +36,7 @@ fn child(journal: &Path) -> io::Result<ExitStatus> {
 
 /// Tries the last input of every worker again, each alone, and reports those that kill the process.
 fn explain(targets: &[Arc<Target>], seed: u64, status: ExitStatus, entries: &[u8], journal: &Path) -> io::Result<()> {
+    let mut explanations = 0;
     println!("the run died: {status}; trying the last inputs again, one by one");
     for entry in entries.chunks_exact(JOURNAL_ENTRY) {
         let (number, index) = entry.split_at(JOURNAL_ENTRY / 2);
@@ -65,7 +66,11 @@ fn explain(targets: &[Arc<Target>], seed: u64, status: ExitStatus, entries: &[u8
             let message = format!("{} ({last_line})", again.status);
             let input = input_of(target, seed, index);
             println!("{}", explained(target, seed, &Failure { index, message, input }));
+            explanations += 1;
         }
+    }
+    if explanations == 0 {
+        println!("none of them does it again, so what ended the run came from outside");
     }
     Ok(())
 }

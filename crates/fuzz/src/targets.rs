@@ -3,6 +3,7 @@
 //! Every input meets a fresh copy of the same small world – the default signature and a library with polymorphic entries –
 //! so that a failure depends on nothing but its input.
 
+mod compressing;
 mod prefix;
 mod reading;
 
@@ -45,6 +46,8 @@ pub(crate) fn all() -> Vec<Target> {
         reading::instruction(),
         reading::s_expression(),
         prefix::prefix(),
+        compressing::s_expressions(),
+        compressing::programs(),
     ]
 }
 
@@ -121,8 +124,11 @@ fn drawable(error: &dyn Diagnostic) -> Result<(), String> {
 
 /// A share of the inputs, chosen by their content so that it does not depend on the order.
 fn one_in(times: u64, input: &str) -> bool {
-    let hash = input.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-    });
-    (hash >> 20).is_multiple_of(times)
+    (hash(input) >> 20).is_multiple_of(times)
+}
+
+/// FNV-1a.
+fn hash(input: &str) -> u64 {
+    let add = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+    input.bytes().fold(0xcbf2_9ce4_8422_2325, add)
 }

@@ -266,7 +266,7 @@ pub(super) fn s_expression() -> Target {
 }
 
 /// A well-typed program, printed on one line or on many.
-fn generated(world: &World, random: &mut Random) -> String {
+pub(super) fn generated(world: &World, random: &mut Random) -> String {
     let mut store = world.store.clone();
     let budget = random.magnitude(60) as u32;
     let term = Generator::new(random.next()).term(&mut store, &world.signature, TypeId::MOTION, budget);
@@ -277,7 +277,8 @@ fn generated(world: &World, random: &mut Random) -> String {
     }
 }
 
-fn seeds_of(world: &World) -> Vec<String> {
+/// Good programs.
+pub(super) fn seeds_of(world: &World) -> Vec<String> {
     let mut random = Random::new(0, "seeds", 0);
     let mut seeds: Vec<String> = (0..100).map(|_| generated(world, &mut random)).collect();
     seeds.extend(
