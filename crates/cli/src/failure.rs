@@ -1,11 +1,16 @@
 //! What the user sees when something is wrong: what was found, what was wanted, what to do next.
 
 use std::fmt;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
+
+use miette::{GraphicalReportHandler, GraphicalTheme};
 
 /// The most single problems listed under one error.
 const MAX_LISTED: usize = 20;
+
+/// The width to which messages about programs are wrapped, in characters.
+const WIDTH: usize = 100;
 
 /// Why a command did not succeed.
 #[derive(Debug)]
@@ -100,11 +105,26 @@ impl Failure {
             Failure::ReaderGone => return ExitCode::SUCCESS,
             Failure::Told => return ExitCode::from(2),
             Failure::Plain(problem) => problem.to_string(),
-            Failure::Drawn(report) => format!("{report:?}\n"),
+            Failure::Drawn(report) => drawn(&report),
         };
         // With stderr gone as well there is nobody left to tell.
         let _ = io::stderr().write_all(text.as_bytes());
         ExitCode::from(2)
+    }
+}
+
+/// The errors over their source. The look is decided here and not by features of `miette`, which other crates of a build
+/// can change.
+fn drawn(report: &miette::Report) -> String {
+    let theme = match io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) {
+        true => GraphicalTheme::unicode(),
+        false => GraphicalTheme::unicode_nocolor(),
+    };
+    let handler = GraphicalReportHandler::new_themed(theme).with_width(WIDTH);
+    let mut text = String::new();
+    match handler.render_report(&mut text, report.as_ref()) {
+        Ok(()) => text,
+        Err(_) => Problem::new(report.to_string()).to_string(),
     }
 }
 
