@@ -19,68 +19,92 @@ use crate::space::Space;
 /// Scratch space of the bound.
 #[derive(Default)]
 pub(crate) struct Groups {
+    /// For each row, the sum of the hashes of what stands at its holes.
     keys: Vec<u64>,
-    /// Open-addressing table of (key, sum); key 0 is free.
-    slots: Vec<(u64, u64)>,
+    /// Open-addressing table of groups, by number from 1; 0 is free.
+    table: Vec<u32>,
+    /// The key and the sum of each group.
+    sums: Vec<(u64, u64)>,
 }
 
 /// The most that any completion saves, its body aside, when `left` parameters (0 or 1) may still be added.
 pub(crate) fn consumed(partial: &Partial, left: usize, space: &Space, groups: &mut Groups) -> u64 {
-    let mut reusable = 0;
-    let mut second = 0;
-    for row in 0..partial.rows() {
-        let (mut largest, mut next) = (0, 0);
-        for hole in 0..partial.holes.len() {
-            let cost = space.cost(partial.content(hole)[row]);
-            next = next.max(cost.min(largest));
-            largest = largest.max(cost);
-        }
-        for param in 0..partial.arity {
-            let cost = space.cost(partial.param(param)[row]);
-            if cost <= largest {
-                reusable = reusable.max(cost);
-            }
-        }
-        second = second.max(next);
+    // Column maxima stand for those of the rows, which they bound from above: no pass over the rows is needed.
+    let (mut largest, mut second) = (0, 0);
+    for hole in &partial.holes {
+        second = second.max(hole.largest.min(largest));
+        largest = largest.max(hole.largest);
     }
+    let reusable = partial.largest_argument.min(largest);
+    let shape = space.coarse_shape(reusable);
+    groups.hash_holes(partial, shape);
     if left == 0 {
-        return groups.largest(partial, space.coarse_shape(reusable), None);
+        return groups.largest(partial, None);
     }
-    let without_it = space.coarse_shape(reusable);
-    let in_one = (0..partial.holes.len())
-        .map(|hole| groups.largest(partial, without_it, Some(hole)))
-        .max();
-    let in_several = groups.largest(partial, space.coarse_shape(reusable.max(second)), None);
-    in_one.unwrap_or(0).max(in_several)
+    let mut best = 0;
+    for hole in 0..partial.holes.len() {
+        best = best.max(groups.largest(partial, Some((hole, shape))));
+        if best >= partial.saving {
+            return best;
+        }
+    }
+    let coarser = space.coarse_shape(reusable.max(second));
+    if !std::ptr::eq(shape, coarser) {
+        groups.hash_holes(partial, coarser);
+    }
+    best.max(groups.largest(partial, None))
 }
 
 impl Groups {
-    /// The largest sum of potentials over the groups of rows that agree in the shape of every hole but `except`.
-    ///
-    /// Groups whose keys collide are counted as one, which only loosens the bound.
-    fn largest(&mut self, partial: &Partial, shape: &[u32], except: Option<usize>) -> u64 {
-        let rows = partial.rows();
+    fn hash_holes(&mut self, partial: &Partial, shape: &[u32]) {
         self.keys.clear();
-        self.keys.resize(rows, 1);
-        for hole in (0..partial.holes.len()).filter(|&hole| Some(hole) != except) {
+        self.keys.resize(partial.rows(), 0);
+        for hole in 0..partial.holes.len() {
             for (key, &node) in self.keys.iter_mut().zip(partial.content(hole)) {
-                *key = (key.rotate_left(23) ^ u64::from(shape[node as usize])).wrapping_mul(0x517C_C1B7_2722_0A95) | 1;
+                *key = key.wrapping_add(hash(hole, shape[node as usize]));
             }
         }
-        let mask = (rows * 2).next_power_of_two() - 1;
-        self.slots.clear();
-        self.slots.resize(mask + 1, (0, 0));
+    }
+
+    /// The largest sum of potentials over the groups of rows that agree in the shape of every hole, but one if said.
+    ///
+    /// Groups whose keys collide are counted as one, which only loosens the bound.
+    fn largest(&mut self, partial: &Partial, except: Option<(usize, &[u32])>) -> u64 {
+        let mask = (partial.rows() * 2).next_power_of_two() - 1;
+        self.table.clear();
+        self.table.resize(mask + 1, 0);
+        self.sums.clear();
         let mut best = 0;
-        let potentials = partial.weights().iter().zip(partial.potentials());
-        for (&key, (&weight, &potential)) in self.keys.iter().zip(potentials) {
+        let excepted = except.map(|(hole, shape)| (hole, shape, partial.content(hole)));
+        let (weights, potentials) = (partial.weights(), partial.potentials());
+        for (row, &key) in self.keys.iter().enumerate() {
+            let key = match excepted {
+                Some((hole, shape, content)) => key.wrapping_sub(hash(hole, shape[content[row] as usize])),
+                None => key,
+            };
             let mut at = (key >> 32) as usize & mask;
-            while self.slots[at].0 != key && self.slots[at].0 != 0 {
-                at = (at + 1) & mask;
-            }
-            let sum = self.slots[at].1 + u64::from(weight) * u64::from(potential);
-            self.slots[at] = (key, sum);
-            best = best.max(sum);
+            let group = loop {
+                match self.table[at] as usize {
+                    0 => {
+                        self.sums.push((key, 0));
+                        self.table[at] = self.sums.len() as u32;
+                        break self.sums.len() - 1;
+                    }
+                    group if self.sums[group - 1].0 == key => break group - 1,
+                    _ => at = (at + 1) & mask,
+                }
+            };
+            let sum = &mut self.sums[group].1;
+            *sum += u64::from(weights[row]) * u64::from(potentials[row]);
+            best = best.max(*sum);
         }
         best
     }
+}
+
+/// A hash of a shape at a hole, such that sums of them tell combinations apart.
+fn hash(hole: usize, shape: u32) -> u64 {
+    let seed = (hole as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ u64::from(shape);
+    let mixed = (seed ^ (seed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed ^ (mixed >> 32)
 }

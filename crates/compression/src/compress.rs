@@ -145,10 +145,7 @@ pub fn compress(
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(config.threads)
         .build()
-        .map_err(|error| CompressError::Threads {
-            threads: config.threads,
-            reason: error.to_string(),
-        })?;
+        .map_err(|error| CompressError::Threads { threads: config.threads, reason: error.to_string() })?;
     Ok(pool.install(|| compress_here(corpus, config, progress)))
 }
 
@@ -179,11 +176,7 @@ fn compress_here(corpus: &Corpus, config: &Config, progress: &(dyn Fn(Progress) 
         },
     };
     let report = |round: usize, steps: u64, cost: u64| {
-        progress(Progress {
-            round,
-            steps,
-            cost: cost as f64 / objective.unit(),
-        });
+        progress(Progress { round, steps, cost: cost as f64 / objective.unit() });
     };
     let unfactored = corpus.unfactored();
     let original = objective.cost(&unfactored);
@@ -209,14 +202,7 @@ fn abstractions(corpus: &Corpus, end: &Factored, costs: &[u64], unit: f64) -> Ve
     let mut abstractions = Vec::with_capacity(end.entries.len());
     for (((entry, (body, principal_type)), uses), gain) in end.entries.iter().zip(shown).zip(uses).zip(gains) {
         let name = end.terms.name(entry.symbol).to_owned();
-        abstractions.push(Abstraction {
-            name,
-            arity: entry.arity,
-            principal_type,
-            body,
-            uses,
-            gain,
-        });
+        abstractions.push(Abstraction { name, arity: entry.arity, principal_type, body, uses, gain });
     }
     abstractions
 }

@@ -49,10 +49,7 @@ pub enum ProgramProblem {
 
 impl CorpusError {
     fn describe(&self) -> String {
-        let lines = self
-            .problems
-            .iter()
-            .map(|(index, problem)| format!("program {index}: {problem}"));
+        let lines = self.problems.iter().map(|(index, problem)| format!("program {index}: {problem}"));
         lines.collect::<Vec<_>>().join("\n")
     }
 }
@@ -72,11 +69,7 @@ impl Corpus {
         if !problems.is_empty() {
             return Err(CorpusError { problems });
         }
-        Ok(Self {
-            terms,
-            programs: read,
-            syntax: Syntax::Sexpr,
-        })
+        Ok(Self { terms, programs: read, syntax: Syntax::Sexpr })
     }
 
     /// Takes closed, well-typed programs of the motor language.
@@ -109,11 +102,7 @@ impl Corpus {
         if !problems.is_empty() {
             return Err(CorpusError { problems });
         }
-        Ok(Self {
-            terms,
-            programs: encoded,
-            syntax: Syntax::Typed(Box::new(dictionary)),
-        })
+        Ok(Self { terms, programs: encoded, syntax: Syntax::Typed(Box::new(dictionary)) })
     }
 
     /// The number of programs.

@@ -25,14 +25,7 @@ pub(crate) struct Weights {
 impl Weights {
     /// Stitch's cost: terminal 100, application and λ 1.
     pub(crate) fn stitch() -> Self {
-        Self {
-            symbols: Vec::new(),
-            call: 100,
-            var: 100,
-            param: 100,
-            app: 1,
-            lam: 1,
-        }
+        Self { symbols: Vec::new(), call: 100, var: 100, param: 100, app: 1, lam: 1 }
     }
 
     /// The cost of a leaf; 0 for other nodes.

@@ -25,20 +25,12 @@ pub(crate) struct Factored {
 impl Factored {
     /// The corpus as it was read: an empty library.
     pub(crate) fn unfactored(terms: Terms, programs: Vec<TermId>) -> Self {
-        Self {
-            terms,
-            programs,
-            entries: Vec::new(),
-        }
+        Self { terms, programs, entries: Vec::new() }
     }
 
     /// The programs, then the bodies. Bodies are part of what is compressed: a later abstraction shortens earlier ones.
     pub(crate) fn roots(&self) -> Vec<TermId> {
-        self.programs
-            .iter()
-            .copied()
-            .chain(self.entries.iter().map(|entry| entry.body))
-            .collect()
+        self.programs.iter().copied().chain(self.entries.iter().map(|entry| entry.body)).collect()
     }
 
     /// Lays out programs and bodies for the search.
@@ -61,28 +53,16 @@ impl Factored {
         let roots = rewrite::rewrite(&space, terms, &abstraction, symbol, &self.roots(), &mut into);
         let body = into.copy(terms, body);
         let (programs, bodies) = roots.split_at(self.programs.len());
-        let rewritten = self
-            .entries
-            .iter()
-            .zip(bodies)
-            .map(|(entry, &body)| Entry { body, ..*entry });
+        let rewritten = self.entries.iter().zip(bodies).map(|(entry, &body)| Entry { body, ..*entry });
         let entries = rewritten.chain([Entry { symbol, arity, body }]).collect();
-        Some(Self {
-            terms: into,
-            programs: programs.to_vec(),
-            entries,
-        })
+        Some(Self { terms: into, programs: programs.to_vec(), entries })
     }
 
     /// The programs with every call inlined, as terms of the store that is returned.
     pub(crate) fn inlined(&self) -> (Terms, Vec<TermId>) {
         let mut terms = Terms::with_names_of(&self.terms);
         let mut inlining = rewrite::Inlining::new(&self.terms, &self.entries);
-        let programs = self
-            .programs
-            .iter()
-            .map(|&program| inlining.inline(program, &mut terms))
-            .collect();
+        let programs = self.programs.iter().map(|&program| inlining.inline(program, &mut terms)).collect();
         (terms, programs)
     }
 
@@ -91,13 +71,7 @@ impl Factored {
         let calls = |entry: &Entry| -> Vec<SymbolId> {
             let parts = self.terms.reachable([entry.body]).into_iter();
             parts
-                .filter_map(|id| {
-                    if let Term::Symbol(symbol) = self.terms.get(id) {
-                        Some(symbol)
-                    } else {
-                        None
-                    }
-                })
+                .filter_map(|id| if let Term::Symbol(symbol) = self.terms.get(id) { Some(symbol) } else { None })
                 .collect()
         };
         let calls: Vec<Vec<SymbolId>> = self.entries.iter().map(calls).collect();
@@ -133,9 +107,7 @@ impl Factored {
             _ => None,
         };
         let uses = |entry: &Entry| {
-            (0..self.terms.len())
-                .find(|&index| symbol_of(index) == Some(entry.symbol))
-                .map_or(0, |index| count[index])
+            (0..self.terms.len()).find(|&index| symbol_of(index) == Some(entry.symbol)).map_or(0, |index| count[index])
         };
         self.entries.iter().map(uses).collect()
     }

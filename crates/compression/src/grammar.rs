@@ -41,10 +41,7 @@ pub(crate) struct SlotTypes {
 
 impl SlotTypes {
     pub(crate) fn unknown() -> Self {
-        Self {
-            arguments: Vec::new(),
-            result: Slot::Any,
-        }
+        Self { arguments: Vec::new(), result: Slot::Any }
     }
 
     fn argument(&self, index: usize) -> Slot {
@@ -91,12 +88,7 @@ type Uses = BTreeMap<Production, u64>;
 impl Grammar {
     /// The grammar of an unfactored corpus, with the slots of its constants by number and the slot of programs.
     pub(crate) fn new(corpus: &Factored, slots: Vec<SlotTypes>, program: Slot) -> Self {
-        let mut grammar = Self {
-            slots,
-            program,
-            known: Vec::new(),
-            types: 1,
-        };
+        let mut grammar = Self { slots, program, known: Vec::new(), types: 1 };
         let mut uses = Uses::new();
         grammar.count(corpus, &grammar.slots, program, &corpus.programs, &mut uses, &mut 0.0);
         grammar.known = uses.into_keys().collect();
@@ -110,11 +102,7 @@ impl Grammar {
     pub(crate) fn cost(&self, corpus: &Factored, probabilities: Probabilities) -> Cost {
         let description = self.describe(corpus);
         let prices = self.prices(&description, probabilities);
-        let sum = |uses: &Uses| {
-            uses.iter()
-                .map(|(production, &n)| n as f64 * prices[production])
-                .sum::<f64>()
-        };
+        let sum = |uses: &Uses| uses.iter().map(|(production, &n)| n as f64 * prices[production]).sum::<f64>();
         let headers: f64 = corpus.entries.iter().map(|entry| self.header(entry)).sum();
         Cost {
             programs: micronats(sum(&description.programs) + description.program_variables),
@@ -142,9 +130,7 @@ impl Grammar {
         let average = mean(all);
         let symbols = 0..corpus.terms.name_count() as u32;
         Weights {
-            symbols: symbols
-                .map(|symbol| of(Head::Symbol(SymbolId(symbol))).unwrap_or(average))
-                .collect(),
+            symbols: symbols.map(|symbol| of(Head::Symbol(SymbolId(symbol))).unwrap_or(average)).collect(),
             call: average,
             var: of(Head::Variable).unwrap_or(average),
             param: of(Head::Variable).unwrap_or(average),
@@ -156,20 +142,8 @@ impl Grammar {
     fn describe(&self, corpus: &Factored) -> Description {
         let slots = self.slots_with_entries(corpus);
         let mut description = Description::default();
-        let Description {
-            programs,
-            library,
-            program_variables,
-            library_variables,
-        } = &mut description;
-        self.count(
-            corpus,
-            &slots,
-            self.program,
-            &corpus.programs,
-            programs,
-            program_variables,
-        );
+        let Description { programs, library, program_variables, library_variables } = &mut description;
+        self.count(corpus, &slots, self.program, &corpus.programs, programs, program_variables);
         for entry in &corpus.entries {
             let slot = self.result(corpus, &slots, entry.body);
             self.count(corpus, &slots, slot, &[entry.body], library, library_variables);
@@ -213,11 +187,8 @@ impl Grammar {
         slots.resize_with(corpus.terms.name_count().max(slots.len()), SlotTypes::unknown);
         // Bodies may call entries of any number, never in a circle; each pass settles one more level.
         for _ in 0..corpus.entries.len() {
-            let before: Vec<Vec<Slot>> = corpus
-                .entries
-                .iter()
-                .map(|entry| slots[entry.symbol.0 as usize].arguments.clone())
-                .collect();
+            let before: Vec<Vec<Slot>> =
+                corpus.entries.iter().map(|entry| slots[entry.symbol.0 as usize].arguments.clone()).collect();
             for entry in &corpus.entries {
                 let mut arguments = vec![Slot::Any; entry.arity];
                 for id in corpus.terms.reachable([entry.body]) {
@@ -237,12 +208,7 @@ impl Grammar {
                 let result = self.result(corpus, &slots, entry.body);
                 slots[entry.symbol.0 as usize] = SlotTypes { arguments, result };
             }
-            if corpus
-                .entries
-                .iter()
-                .map(|entry| &slots[entry.symbol.0 as usize].arguments)
-                .eq(before.iter())
-            {
+            if corpus.entries.iter().map(|entry| &slots[entry.symbol.0 as usize].arguments).eq(before.iter()) {
                 break;
             }
         }
@@ -255,11 +221,7 @@ impl Grammar {
         match corpus.terms.get(head) {
             Term::Symbol(symbol) => {
                 let types = &slots[symbol.0 as usize];
-                if parts.len() == types.arguments.len() {
-                    types.result
-                } else {
-                    Slot::Any
-                }
+                if parts.len() == types.arguments.len() { types.result } else { Slot::Any }
             }
             _ => Slot::Any,
         }
@@ -295,13 +257,7 @@ impl Grammar {
                 }
                 Term::App(..) => continue,
             };
-            *uses
-                .entry(Production {
-                    slot,
-                    head: kind,
-                    arguments: parts.len() as u32,
-                })
-                .or_insert(0) += n;
+            *uses.entry(Production { slot, head: kind, arguments: parts.len() as u32 }).or_insert(0) += n;
             for (index, &part) in parts.iter().enumerate() {
                 let slot = types.map_or(Slot::Any, |types| types.argument(index));
                 *pending.entry((part, slot, depth)).or_insert(0) += n;

@@ -175,14 +175,7 @@ impl Discrepancy {
     ) -> Option<Path> {
         let stage = self.stages.last()?;
         let reached = stage.admit(self.choice, objective, limits)?;
-        Some(greedy(
-            self.stages.clone(),
-            reached,
-            Some(rival),
-            objective,
-            limits,
-            progress,
-        ))
+        Some(greedy(self.stages.clone(), reached, Some(rival), objective, limits, progress))
     }
 }
 
@@ -194,12 +187,7 @@ fn add_discrepancies(path: &Path, from: usize, limits: &RoundLimits, open: &mut 
         let gain = path.stages[depth].cost.saturating_sub(best.cost).max(1) as f64;
         for (choice, candidate) in choices.iter().enumerate().skip(1) {
             let loss = candidate.cost.saturating_sub(best.cost) as f64 / gain;
-            open.push(Discrepancy {
-                stages: path.stages[..=depth].to_vec(),
-                choice,
-                depth,
-                loss,
-            });
+            open.push(Discrepancy { stages: path.stages[..=depth].to_vec(), choice, depth, loss });
         }
     }
 }
@@ -219,35 +207,16 @@ fn greedy(
         let corpus = Arc::new(reached.corpus);
         let costs = reached.costs;
         if stages.len() >= limits.rounds {
-            return Path {
-                stages,
-                end: corpus,
-                cost,
-                costs,
-                steps,
-                stop,
-            };
+            return Path { stages, end: corpus, cost, costs, steps, stop };
         }
         let floor = rival.map_or(limits.min_gain, |rival| rival.least_gain(stages.len(), cost, limits));
         let proposals = propose(&corpus, cost, objective, limits, floor);
         steps += proposals.steps;
         stop = stop.max(proposals.stop);
-        let stage = Stage {
-            corpus: corpus.clone(),
-            costs: costs.clone(),
-            cost,
-            proposals: Arc::new(proposals),
-        };
+        let stage = Stage { corpus: corpus.clone(), costs: costs.clone(), cost, proposals: Arc::new(proposals) };
         match stage.admit(0, objective, limits) {
             None => {
-                return Path {
-                    stages,
-                    end: corpus,
-                    cost,
-                    costs,
-                    steps,
-                    stop,
-                };
+                return Path { stages, end: corpus, cost, costs, steps, stop };
             }
             Some(next) => reached = next,
         }
@@ -262,18 +231,11 @@ impl Stage {
         let Proposals { terms, choices, .. } = &*self.proposals;
         let choice = choices.get(first)?;
         let weights = objective.weights(&self.corpus);
-        let mut corpus = self
-            .corpus
-            .admit(&mut terms.clone(), choice.body, choice.arity, &weights)?;
+        let mut corpus = self.corpus.admit(&mut terms.clone(), choice.body, choice.arity, &weights)?;
         let mut costs = self.costs.clone();
         let mut cost = choice.cost;
         costs.push(cost);
-        for other in choices
-            .iter()
-            .enumerate()
-            .filter(|&(index, _)| index != first)
-            .map(|(_, other)| other)
-        {
+        for other in choices.iter().enumerate().filter(|&(index, _)| index != first).map(|(_, other)| other) {
             if costs.len() - self.costs.len() >= limits.per_round {
                 break;
             }
@@ -298,11 +260,7 @@ fn propose(corpus: &Factored, cost: u64, objective: &Objective<'_>, limits: &Rou
     let mut terms = corpus.terms.clone();
     let weights = objective.weights(corpus);
     let space = corpus.space(&mut terms, &weights);
-    let search = SearchLimits {
-        keep: objective.candidates(),
-        floor: objective.search_floor(floor),
-        ..limits.search
-    };
+    let search = SearchLimits { keep: objective.candidates(), floor: objective.search_floor(floor), ..limits.search };
     let found = search::search(&space, &search);
     let mut choices: Vec<Choice> = Vec::new();
     for abstraction in &found.best {
@@ -319,12 +277,7 @@ fn propose(corpus: &Factored, cost: u64, objective: &Objective<'_>, limits: &Rou
     }
     choices.retain(|choice| choice.cost.saturating_add(floor) < cost);
     choices.sort_by_key(|choice| choice.cost);
-    Proposals {
-        terms,
-        choices,
-        steps: found.steps,
-        stop: found.stop,
-    }
+    Proposals { terms, choices, steps: found.steps, stop: found.stop }
 }
 
 /// In which order an abstraction takes its parameters.
@@ -343,9 +296,7 @@ enum Order {
 fn in_order(body: TermId, abstraction: &Partial, order: Order, space: &Space, terms: &mut Terms) -> TermId {
     let spent = |param: usize| -> u64 {
         let arguments = abstraction.param(param).iter().zip(abstraction.weights());
-        arguments
-            .map(|(&node, &weight)| u64::from(space.cost(node)) * u64::from(weight))
-            .sum()
+        arguments.map(|(&node, &weight)| u64::from(space.cost(node)) * u64::from(weight)).sum()
     };
     // Among equals, as they come in the body from left to right.
     let mut params: Vec<usize> = terms.params(body).into_iter().map(|param| param as usize).collect();
@@ -354,8 +305,6 @@ fn in_order(body: TermId, abstraction: &Partial, order: Order, space: &Space, te
         Order::DearFirst => params.sort_by_key(|&param| std::cmp::Reverse(spent(param))),
     }
     let number = |param| params.iter().position(|&known| known == param).unwrap_or(param) as u32;
-    let renumbered: Vec<TermId> = (0..abstraction.arity)
-        .map(|param| terms.add(Term::Param(number(param))))
-        .collect();
+    let renumbered: Vec<TermId> = (0..abstraction.arity).map(|param| terms.add(Term::Param(number(param)))).collect();
     rewrite::instantiate(terms, body, &renumbered)
 }

@@ -38,6 +38,8 @@ pub(crate) struct Hole {
     pub(crate) depth: u32,
     /// What stands there in all rows together, in cost: how much the hole has at stake.
     pub(crate) stake: u64,
+    /// The cost of the largest subterm that stands there.
+    pub(crate) largest: u32,
 }
 
 /// A body with holes and its matches.
@@ -49,6 +51,8 @@ pub(crate) struct Partial {
     pub(crate) body: u32,
     pub(crate) holes: Vec<Hole>,
     pub(crate) arity: usize,
+    /// No argument of any parameter costs more than this.
+    pub(crate) largest_argument: u32,
     rows: usize,
     /// Columns of `rows` entries each: row node, weight, potential, then one per parameter, then one per hole.
     columns: Vec<u32>,
@@ -69,12 +73,9 @@ impl Partial {
         Self {
             saving: u64::MAX,
             body: 0,
-            holes: vec![Hole {
-                id: 0,
-                depth: 0,
-                stake: 0,
-            }],
+            holes: vec![Hole { id: 0, depth: 0, stake: 0, largest: u32::MAX }],
             arity: 0,
+            largest_argument: 0,
             rows: nodes.len(),
             columns,
             choices: None,
@@ -167,6 +168,11 @@ impl Partial {
             body: self.body,
             holes: Vec::with_capacity(self.holes.len() + 1),
             arity,
+            largest_argument: if new_param {
+                self.largest_argument.max(self.holes[hole].largest)
+            } else {
+                self.largest_argument
+            },
             rows: len,
             columns,
             choices: self.choices.clone(),
@@ -175,13 +181,7 @@ impl Partial {
         child.choose(self.holes[hole].id, filling);
         for (other, &Hole { id, depth, .. }) in self.holes.iter().enumerate() {
             if other != hole {
-                child.open(
-                    id,
-                    depth,
-                    |columns| gather(self.content(other), rows, columns),
-                    space,
-                    capture,
-                );
+                child.open(id, depth, |columns| gather(self.content(other), rows, columns), space, capture);
             }
         }
         let below = rows.iter().map(|&row| content[row as usize]);
@@ -198,25 +198,13 @@ impl Partial {
                     space,
                     capture,
                 );
-                child.open(
-                    id,
-                    depth,
-                    |columns| columns.extend(below.map(|n| space.left(n))),
-                    space,
-                    capture,
-                );
+                child.open(id, depth, |columns| columns.extend(below.map(|n| space.left(n))), space, capture);
             }
             Filling::Lam(_) => {
                 child.body += space.lam;
                 let id = child.next_hole;
                 child.next_hole += 1;
-                child.open(
-                    id,
-                    depth + 1,
-                    |columns| columns.extend(below.map(|n| space.left(n))),
-                    space,
-                    capture,
-                );
+                child.open(id, depth + 1, |columns| columns.extend(below.map(|n| space.left(n))), space, capture);
             }
             Filling::Node(node) => child.body += space.cost(node),
             Filling::Param(_) => child.body += space.param,
@@ -327,11 +315,7 @@ impl Partial {
     }
 
     fn choose(&mut self, hole: u32, filling: Filling) {
-        self.choices = Some(Arc::new(Choice {
-            hole,
-            filling,
-            before: self.choices.take(),
-        }));
+        self.choices = Some(Arc::new(Choice { hole, filling, before: self.choices.take() }));
     }
 
     /// Adds a hole with its column, or fills it at once when the column is constant.
@@ -346,12 +330,13 @@ impl Partial {
             self.choose(id, Filling::Node(node));
             return;
         }
-        let stake = column
-            .iter()
-            .zip(self.weights())
-            .map(|(&n, &w)| u64::from(w) * u64::from(space.cost(n)))
-            .sum();
-        self.holes.push(Hole { id, depth, stake });
+        let (mut stake, mut largest) = (0, 0);
+        for (&node, &weight) in column.iter().zip(self.weights()) {
+            let cost = space.cost(node);
+            stake += u64::from(weight) * u64::from(cost);
+            largest = largest.max(cost);
+        }
+        self.holes.push(Hole { id, depth, stake, largest });
     }
 }
 

@@ -69,10 +69,9 @@ pub(crate) fn rewrite(
             call
         } else {
             match terms.get(space.term(node)) {
-                Term::App(..) => into.add(Term::App(
-                    built[space.left(node) as usize],
-                    built[space.right(node) as usize],
-                )),
+                Term::App(..) => {
+                    into.add(Term::App(built[space.left(node) as usize], built[space.right(node) as usize]))
+                }
                 Term::Lam(tag, _) => into.add(Term::Lam(tag, built[space.left(node) as usize])),
                 leaf => into.add(leaf),
             }
@@ -100,11 +99,7 @@ enum Inlined {
 
 impl<'a> Inlining<'a> {
     pub(crate) fn new(from: &'a Terms, entries: &'a [Entry]) -> Self {
-        Self {
-            from,
-            entries,
-            done: FxHashMap::default(),
-        }
+        Self { from, entries, done: FxHashMap::default() }
     }
 
     /// A term of the store with all calls inlined, as a term of `into`.
@@ -206,15 +201,8 @@ impl<'a> Inlining<'a> {
             Inlined::Term(id) => id,
             Inlined::Waiting(entry, arguments) => {
                 let missing = (self.entries[entry].arity - arguments.len()) as u32;
-                let mut all: Vec<Inlined> = arguments
-                    .iter()
-                    .map(|argument| raise(argument, missing, into))
-                    .collect();
-                all.extend(
-                    (0..missing)
-                        .rev()
-                        .map(|index| Inlined::Term(into.add(Term::Var(index, 0)))),
-                );
+                let mut all: Vec<Inlined> = arguments.iter().map(|argument| raise(argument, missing, into)).collect();
+                all.extend((0..missing).rev().map(|index| Inlined::Term(into.add(Term::Var(index, 0)))));
                 let body = self.call(entry, &all, into);
                 let body = self.settle(body, into);
                 (0..missing).fold(body, |body, _| into.add(Term::Lam(0, body)))
@@ -226,10 +214,9 @@ impl<'a> Inlining<'a> {
 fn raise(inlined: &Inlined, depth: u32, into: &mut Terms) -> Inlined {
     match inlined {
         Inlined::Term(id) => Inlined::Term(into.raise(*id, depth)),
-        Inlined::Waiting(entry, arguments) => Inlined::Waiting(
-            *entry,
-            arguments.iter().map(|argument| raise(argument, depth, into)).collect(),
-        ),
+        Inlined::Waiting(entry, arguments) => {
+            Inlined::Waiting(*entry, arguments.iter().map(|argument| raise(argument, depth, into)).collect())
+        }
     }
 }
 

@@ -105,20 +105,12 @@ const MAX_BATCH: usize = 32;
 
 /// Finds the abstractions that gain the most.
 pub(crate) fn search(space: &Space, limits: &SearchLimits) -> Found {
-    let mut found = Found {
-        best: Vec::new(),
-        steps: 0,
-        stop: Stop::Optimal,
-    };
+    let mut found = Found { best: Vec::new(), steps: 0, stop: Stop::Optimal };
     add_constants(space, limits, &mut found);
     let mut queue = BinaryHeap::new();
     let mut sequence = 0;
     let nodes: Vec<Node> = space.inner().collect();
-    queue.push(Queued {
-        gain: i64::MAX,
-        sequence,
-        partial: Partial::hole(&nodes, space),
-    });
+    queue.push(Queued { gain: i64::MAX, sequence, partial: Partial::hole(&nodes, space) });
     let mut scratch = Scratch::default();
     loop {
         let least = found.least_gain(limits);
@@ -135,35 +127,19 @@ pub(crate) fn search(space: &Space, limits: &SearchLimits) -> Found {
             return found;
         }
         if found.steps >= limits.max_steps {
-            return Found {
-                stop: Stop::Budget,
-                ..found
-            };
+            return Found { stop: Stop::Budget, ..found };
         }
         if limits.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            return Found {
-                stop: Stop::Time,
-                ..found
-            };
+            return Found { stop: Stop::Time, ..found };
         }
         found.steps += batch.len() as u64;
         let expansion = |partial: &Partial, scratch: &mut Scratch| {
-            let mut expansion = Expansion {
-                partial,
-                space,
-                limits,
-                least,
-                scratch,
-                children: Vec::new(),
-            };
+            let mut expansion = Expansion { partial, space, limits, least, scratch, children: Vec::new() };
             expansion.run();
             expansion.children
         };
         let children: Vec<Vec<Partial>> = if limits.parallel && batch.len() >= 4 {
-            batch
-                .par_iter()
-                .map_init(Scratch::default, |scratch, partial| expansion(partial, scratch))
-                .collect()
+            batch.par_iter().map_init(Scratch::default, |scratch, partial| expansion(partial, scratch)).collect()
         } else {
             batch.iter().map(|partial| expansion(partial, &mut scratch)).collect()
         };
@@ -173,11 +149,7 @@ pub(crate) fn search(space: &Space, limits: &SearchLimits) -> Found {
                 found.add(child, limits, space);
             } else if gain > found.least_gain(limits) {
                 sequence += 1;
-                queue.push(Queued {
-                    gain,
-                    sequence,
-                    partial: child,
-                });
+                queue.push(Queued { gain, sequence, partial: child });
             }
         }
     }
@@ -186,10 +158,8 @@ pub(crate) fn search(space: &Space, limits: &SearchLimits) -> Found {
 impl Found {
     /// What an abstraction must gain more than to be of interest.
     fn least_gain(&self, limits: &SearchLimits) -> i64 {
-        let worst = self
-            .best
-            .get(limits.keep.saturating_sub(1))
-            .map_or(i64::MIN, |p| p.saving as i64 - i64::from(p.body));
+        let worst =
+            self.best.get(limits.keep.saturating_sub(1)).map_or(i64::MIN, |p| p.saving as i64 - i64::from(p.body));
         worst.max(limits.floor)
     }
 
@@ -256,6 +226,7 @@ struct Scratch {
     buckets: Vec<u32>,
     met: Vec<u32>,
     order: Vec<u32>,
+    rows: Vec<u32>,
     groups: Groups,
 }
 
@@ -297,8 +268,11 @@ impl Expansion<'_> {
         let content = self.partial.content(hole);
         let arguments = self.partial.param(param);
         let is_match = |&row: &u32| space.argument(content[row as usize], depth) == Some(arguments[row as usize]);
-        let rows: Vec<u32> = (0..content.len() as u32).filter(is_match).collect();
+        let mut rows = std::mem::take(&mut self.scratch.rows);
+        rows.clear();
+        rows.extend((0..content.len() as u32).filter(is_match));
         self.consider(hole, Filling::Param(param as u32), &rows);
+        self.scratch.rows = rows;
     }
 
     fn add_param(&mut self, hole: usize) {
@@ -311,8 +285,11 @@ impl Expansion<'_> {
                 !self.limits.rules.spent_rows || potentials[row] > space.app + space.cost(argument)
             })
         };
-        let rows: Vec<u32> = (0..content.len() as u32).filter(is_match).collect();
+        let mut rows = std::mem::take(&mut self.scratch.rows);
+        rows.clear();
+        rows.extend((0..content.len() as u32).filter(is_match));
         self.consider(hole, Filling::Param(self.partial.arity as u32), &rows);
+        self.scratch.rows = rows;
     }
 
     /// Fills the hole with each constructor that stands there.
@@ -430,29 +407,31 @@ impl Expansion<'_> {
         let Some(mut child) = partial.fill(hole, filling, rows, space, rules.argument_capture) else {
             return;
         };
-        child.saving = child
-            .weights()
-            .iter()
-            .zip(child.potentials())
-            .map(|(&w, &p)| u64::from(w) * u64::from(p))
-            .sum();
+        self.bound(&mut child);
+        if child.gain(space) > self.least {
+            self.children.push(child);
+        }
+    }
+
+    /// Sets the saving of a child, or a bound on it; to 0 when another abstraction is sure to be as good.
+    fn bound(&mut self, child: &mut Partial) {
+        let (space, rules) = (self.space, &self.limits.rules);
+        child.saving = child.weights().iter().zip(child.potentials()).map(|(&w, &p)| u64::from(w) * u64::from(p)).sum();
         let is_redundant = |param: usize| (0..param).any(|other| child.param(param) == child.param(other));
-        if child.gain(space) <= self.least || rules.redundant_argument && (1..child.arity).any(is_redundant) {
+        if rules.redundant_argument && (1..child.arity).any(is_redundant) {
+            child.saving = 0;
+        }
+        if child.gain(space) <= self.least {
             return;
         }
         let left = self.limits.max_arity - child.arity;
         let is_whole = child.holes.is_empty();
         if rules.exhausted_arity && !is_whole && (left == 0 || left == 1 && child.holes.len() > 1) {
-            child.saving = child
-                .saving
-                .min(bound::consumed(&child, left, space, &mut self.scratch.groups));
+            child.saving = child.saving.min(bound::consumed(child, left, space, &mut self.scratch.groups));
         }
         if is_whole || rules.overlap && child.gain(space) > self.least {
-            let rewritten = space.rewritten_cost(&child, &mut self.scratch.values);
+            let rewritten = space.rewritten_cost(child, &mut self.scratch.values);
             child.saving = child.saving.min(space.total.saturating_sub(rewritten));
-        }
-        if child.gain(space) > self.least {
-            self.children.push(child);
         }
     }
 }

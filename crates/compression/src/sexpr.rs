@@ -117,12 +117,7 @@ pub fn parse(terms: &mut Terms, text: &str, params: Params) -> Result<TermId, Se
         }
         let value = match word {
             "(" => {
-                stack.push(Open {
-                    at,
-                    lambda: None,
-                    parts: 0,
-                    value: None,
-                });
+                stack.push(Open { at, lambda: None, parts: 0, value: None });
                 continue;
             }
             ")" => {
@@ -132,11 +127,7 @@ pub fn parse(terms: &mut Terms, text: &str, params: Params) -> Result<TermId, Se
                     (None, Some(value)) => value,
                     (Some((tag, _, _)), Some(body)) if open.parts == 1 => terms.add(Term::Lam(tag, body)),
                     (Some((_, word, at)), _) => {
-                        return Err(SexprError::LambdaParts {
-                            word,
-                            at,
-                            found: open.parts,
-                        });
+                        return Err(SexprError::LambdaParts { word, at, found: open.parts });
                     }
                 }
             }
@@ -148,10 +139,7 @@ pub fn parse(terms: &mut Terms, text: &str, params: Params) -> Result<TermId, Se
                         continue;
                     }
                     _ => {
-                        return Err(SexprError::LambdaAlone {
-                            word: word.to_owned(),
-                            at,
-                        });
+                        return Err(SexprError::LambdaAlone { word: word.to_owned(), at });
                     }
                 },
             },
@@ -201,11 +189,7 @@ pub fn print(terms: &Terms, id: TermId) -> String {
             Term::Var(index, tag) => out.push_str(&format!("${index}_{tag}")),
             Term::Param(index) => out.push_str(&format!("#{index}")),
             Term::Lam(tag, body) => {
-                out.push_str(&if tag == 0 {
-                    "(lam ".to_owned()
-                } else {
-                    format!("(lam_{tag} ")
-                });
+                out.push_str(&if tag == 0 { "(lam ".to_owned() } else { format!("(lam_{tag} ") });
                 stack.push(Piece::Text(")"));
                 stack.push(Piece::Term(body));
             }
@@ -236,10 +220,7 @@ fn atom(terms: &mut Terms, word: &str, at: usize, params: Params) -> Result<Atom
     if let Some(tag) = word.strip_prefix("lam_").and_then(number) {
         return Ok(Atom::Lambda(tag));
     }
-    let bad_index = || SexprError::Index {
-        word: word.to_owned(),
-        at,
-    };
+    let bad_index = || SexprError::Index { word: word.to_owned(), at };
     if let Some(variable) = word.strip_prefix('$') {
         let (index, tag) = variable.split_once('_').unwrap_or((variable, "0"));
         let index = number(index).ok_or_else(bad_index)?;
@@ -250,10 +231,7 @@ fn atom(terms: &mut Terms, word: &str, at: usize, params: Params) -> Result<Atom
         let index = number(index).ok_or_else(bad_index)?;
         return match params {
             Params::Allow => Ok(Atom::Term(terms.add(Term::Param(index)))),
-            Params::Refuse => Err(SexprError::Param {
-                word: word.to_owned(),
-                at,
-            }),
+            Params::Refuse => Err(SexprError::Param { word: word.to_owned(), at }),
         };
     }
     let symbol = terms.symbol(word);
@@ -279,9 +257,7 @@ impl<'a> Words<'a> {
         let rest = &self.text[start..];
         let length = match rest.chars().next()? {
             '(' | ')' => 1,
-            _ => rest
-                .find(|c: char| c.is_whitespace() || c == '(' || c == ')')
-                .unwrap_or(rest.len()),
+            _ => rest.find(|c: char| c.is_whitespace() || c == '(' || c == ')').unwrap_or(rest.len()),
         };
         self.at = start + length;
         Some((start, &rest[..length]))
@@ -299,13 +275,7 @@ mod tests {
 
     #[test]
     fn programs_round_trip() {
-        for text in [
-            "a",
-            "(a b c)",
-            "((l 1) t (r 6) t)",
-            "(lam (f $0 (lam ($1 $0))))",
-            "(a (lam_1 (a $0_1)))",
-        ] {
+        for text in ["a", "(a b c)", "((l 1) t (r 6) t)", "(lam (f $0 (lam ($1 $0))))", "(a (lam_1 (a $0_1)))"] {
             let expected = text.replace("((l 1) t", "(l 1 t");
             assert_eq!(read(text).as_deref(), Ok(expected.as_str()));
         }
@@ -324,36 +294,11 @@ mod tests {
         assert_eq!(read("(a b))"), Err(SexprError::Trailing { at: 5 }));
         assert_eq!(read(")"), Err(SexprError::Unopened { at: 0 }));
         assert_eq!(read("(a ())"), Err(SexprError::Nothing { at: 3 }));
-        assert_eq!(
-            read("(a $x)"),
-            Err(SexprError::Index {
-                word: "$x".into(),
-                at: 3
-            })
-        );
-        assert_eq!(
-            read("(a #0)"),
-            Err(SexprError::Param {
-                word: "#0".into(),
-                at: 3
-            })
-        );
+        assert_eq!(read("(a $x)"), Err(SexprError::Index { word: "$x".into(), at: 3 }));
+        assert_eq!(read("(a #0)"), Err(SexprError::Param { word: "#0".into(), at: 3 }));
         assert_eq!(read("(lam $1)"), Err(SexprError::Free { index: 0 }));
-        assert_eq!(
-            read("(lam a b)"),
-            Err(SexprError::LambdaParts {
-                word: "lam".into(),
-                at: 1,
-                found: 2
-            })
-        );
-        assert_eq!(
-            read("(a lam)"),
-            Err(SexprError::LambdaAlone {
-                word: "lam".into(),
-                at: 3
-            })
-        );
+        assert_eq!(read("(lam a b)"), Err(SexprError::LambdaParts { word: "lam".into(), at: 1, found: 2 }));
+        assert_eq!(read("(a lam)"), Err(SexprError::LambdaAlone { word: "lam".into(), at: 3 }));
     }
 
     #[test]

@@ -11,11 +11,7 @@ use crate::typed::Dictionary;
 /// The programs of a factored corpus.
 pub(crate) fn programs(syntax: &Syntax, corpus: &Factored) -> Vec<String> {
     match syntax {
-        Syntax::Sexpr => corpus
-            .programs
-            .iter()
-            .map(|&program| sexpr::print(&corpus.terms, program))
-            .collect(),
+        Syntax::Sexpr => corpus.programs.iter().map(|&program| sexpr::print(&corpus.terms, program)).collect(),
         Syntax::Typed(dictionary) => {
             let mut store = dictionary.store.clone();
             let show = |&program: &TermId| match dictionary.decode(&mut store, &corpus.terms, program) {
@@ -44,9 +40,7 @@ fn typed_entries(dictionary: &Dictionary, corpus: &Factored) -> Vec<(String, Opt
             Ok(tree) => language::print(&store, tree),
             Err(_) => sexpr::print(&corpus.terms, entry.body),
         };
-        let scheme = library
-            .find(&store, corpus.terms.name(entry.symbol))
-            .map(|entry| entry.scheme);
+        let scheme = library.find(&store, corpus.terms.name(entry.symbol)).map(|entry| entry.scheme);
         (body, scheme.map(|scheme| store.types().show_scheme(scheme)))
     };
     corpus.entries.iter().map(show).collect()
@@ -62,10 +56,7 @@ fn untyped_entries(corpus: &Factored) -> Vec<(String, Option<String>)> {
         let Entry { symbol, arity, body } = corpus.entries[entry];
         types[entry] = untyped_type(&mut store, &mut signature, corpus, body, arity, symbol.0);
     }
-    let bodies = corpus
-        .entries
-        .iter()
-        .map(|entry| sexpr::print(&corpus.terms, entry.body));
+    let bodies = corpus.entries.iter().map(|entry| sexpr::print(&corpus.terms, entry.body));
     bodies.zip(types).collect()
 }
 

@@ -119,11 +119,7 @@ impl Space {
             let node = space.term.len() as Node;
             node_of[id.0 as usize] = node;
             let (children, own, constructor) = match terms.get(id) {
-                Term::App(f, x) => (
-                    (node_of[f.0 as usize], node_of[x.0 as usize]),
-                    weights.app,
-                    Constructor::App,
-                ),
+                Term::App(f, x) => ((node_of[f.0 as usize], node_of[x.0 as usize]), weights.app, Constructor::App),
                 Term::Lam(tag, body) => ((node_of[body.0 as usize], 0), weights.lam, Constructor::Lam(tag)),
                 leaf => ((0, 0), weights.leaf(leaf), Constructor::Leaf(node)),
             };
@@ -180,19 +176,14 @@ impl Space {
 
     /// The node of a leaf of the corpus.
     pub(crate) fn leaf(&self, term: TermId) -> Option<Node> {
-        (1..self.leaves)
-            .find(|&node| self.term[node] == term)
-            .map(|node| node as Node)
+        (1..self.leaves).find(|&node| self.term[node] == term).map(|node| node as Node)
     }
 
     /// The nodes of some terms of the corpus.
     pub(crate) fn nodes_of(&self, terms: &[TermId]) -> Vec<Node> {
         let nodes = 1..self.corpus_len;
         let node_of: FxHashMap<TermId, Node> = nodes.map(|node| (self.term[node], node as Node)).collect();
-        terms
-            .iter()
-            .map(|term| node_of.get(term).copied().unwrap_or(0))
-            .collect()
+        terms.iter().map(|term| node_of.get(term).copied().unwrap_or(0)).collect()
     }
 
     /// Whether a subterm may stand as it is under `depth` binders of an abstraction's body.
@@ -250,10 +241,7 @@ impl Space {
             from = node + 1;
         }
         self.propagate(from..self.corpus_len, values);
-        self.roots
-            .iter()
-            .map(|&(root, weight)| weight * u64::from(values[root as usize]))
-            .sum()
+        self.roots.iter().map(|&(root, weight)| weight * u64::from(values[root as usize])).sum()
     }
 
     /// The nodes where the cheapest rewriting calls the abstraction, ascending, each with its row.
@@ -264,13 +252,7 @@ impl Space {
             let node = node as usize;
             values[node] < self.own[node] + values[self.left[node] as usize] + values[self.right[node] as usize]
         };
-        abstraction
-            .nodes()
-            .iter()
-            .enumerate()
-            .filter(is_call)
-            .map(|(row, &node)| (node, row))
-            .collect()
+        abstraction.nodes().iter().enumerate().filter(is_call).map(|(row, &node)| (node, row)).collect()
     }
 
     fn propagate(&self, nodes: std::ops::Range<usize>, values: &mut [u32]) {
@@ -328,10 +310,7 @@ impl Space {
             occurrences[self.right[node] as usize] += count;
         }
         // The corpus was read from text, so no subterm occurs 2³² times; the cap keeps the conversion total.
-        self.weight = occurrences
-            .iter()
-            .map(|&count| u32::try_from(count).unwrap_or(u32::MAX))
-            .collect();
+        self.weight = occurrences.iter().map(|&count| u32::try_from(count).unwrap_or(u32::MAX)).collect();
     }
 
     fn number_constructors(&mut self) {

@@ -56,11 +56,7 @@ impl Terms {
 
     /// An empty store that knows the names of this one, under the same ids.
     pub fn with_names_of(other: &Terms) -> Self {
-        Self {
-            names: other.names.clone(),
-            symbols: other.symbols.clone(),
-            ..Self::default()
-        }
+        Self { names: other.names.clone(), symbols: other.symbols.clone(), ..Self::default() }
     }
 
     /// The id of a constant's name, new or known.
@@ -171,10 +167,7 @@ impl Terms {
                 }
             }
         }
-        (0..self.len())
-            .filter(|&index| seen[index])
-            .map(|index| TermId(index as u32))
-            .collect()
+        (0..self.len()).filter(|&index| seen[index]).map(|index| TermId(index as u32)).collect()
     }
 
     /// The parameters that occur in a term, in the order of their first use from left to right.

@@ -48,12 +48,7 @@ impl Meaning {
 
 impl Dictionary {
     pub(crate) fn new(store: TermStore, signature: Signature) -> Self {
-        Self {
-            store,
-            signature,
-            meanings: Vec::new(),
-            annotations: vec![None],
-        }
+        Self { store, signature, meanings: Vec::new(), annotations: vec![None] }
     }
 
     /// A program as a term of the compressor.
@@ -152,18 +147,11 @@ impl Dictionary {
     pub(crate) fn grammar(&self, corpus: &Factored) -> Grammar {
         let types = self.store.types();
         let slot = |id: TypeId| {
-            if types.is_ground(id) {
-                Slot::Typed(id_number(types, id))
-            } else {
-                Slot::Any
-            }
+            if types.is_ground(id) { Slot::Typed(id_number(types, id)) } else { Slot::Any }
         };
         let of_scheme = |id: TypeId| {
             let (arguments, result) = types.uncurry(id);
-            SlotTypes {
-                arguments: arguments.into_iter().map(slot).collect(),
-                result: slot(result),
-            }
+            SlotTypes { arguments: arguments.into_iter().map(slot).collect(), result: slot(result) }
         };
         let motion = slot(TypeId::MOTION);
         let syntax = |arguments: &[TypeId]| SlotTypes {
@@ -270,7 +258,5 @@ fn syntax_tree(store: &mut TermStore, meaning: Option<&Meaning>, parts: &[TreeId
 
 /// A ground type as a number, by its spelling, so that it does not depend on the store.
 fn id_number(types: &language::TypeStore, id: TypeId) -> u32 {
-    types.show(id).bytes().fold(2_166_136_261, |hash: u32, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(16_777_619)
-    })
+    types.show(id).bytes().fold(2_166_136_261, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(16_777_619))
 }

@@ -66,39 +66,22 @@ fn verify_sexprs(corpus: &Corpus, compression: &Compression) -> Result<(), Verif
     let mut terms = Terms::new();
     let mut entries = Vec::new();
     for Abstraction { name, arity, body, .. } in &compression.abstractions {
-        let invalid = |reason: String| VerifyError::Body {
-            name: name.clone(),
-            reason,
-        };
+        let invalid = |reason: String| VerifyError::Body { name: name.clone(), reason };
         let body = sexpr::parse(&mut terms, body, Params::Allow).map_err(|error| invalid(error.to_string()))?;
         if terms.params(body).iter().any(|&param| param as usize >= *arity) {
             return Err(invalid(format!("it uses more than its {arity} parameters")));
         }
-        entries.push(Entry {
-            symbol: terms.symbol(name),
-            arity: *arity,
-            body,
-        });
+        entries.push(Entry { symbol: terms.symbol(name), arity: *arity, body });
     }
     let mut programs = Vec::new();
     for (index, program) in compression.rewritten.iter().enumerate() {
         let read = sexpr::parse(&mut terms, program, Params::Refuse);
-        programs.push(read.map_err(|error| VerifyError::Program {
-            index,
-            reason: error.to_string(),
-        })?);
+        programs.push(read.map_err(|error| VerifyError::Program { index, reason: error.to_string() })?);
     }
-    let factored = Factored {
-        terms,
-        programs,
-        entries,
-    };
+    let factored = Factored { terms, programs, entries };
     if factored.definition_order().len() < factored.entries.len() {
         let name = factored.terms.name(factored.entries[0].symbol).to_owned();
-        return Err(VerifyError::Body {
-            name,
-            reason: "the library calls itself in a circle".into(),
-        });
+        return Err(VerifyError::Body { name, reason: "the library calls itself in a circle".into() });
     }
     let (inlined, programs) = factored.inlined();
     for (index, (&found, &wanted)) in programs.iter().zip(&corpus.programs).enumerate() {
@@ -119,18 +102,12 @@ fn verify_programs(dictionary: &Dictionary, corpus: &Corpus, compression: &Compr
         let mut waiting = Vec::new();
         let mut last = None;
         for &entry in &left {
-            let defined = language::parse(&mut store, &library, &entry.body)
-                .map_err(|report| report.to_string())
-                .and_then(|parsed| {
-                    library
-                        .define(&mut store, &entry.name, parsed.term)
-                        .map_err(|error| error.to_string())
-                });
+            let defined =
+                language::parse(&mut store, &library, &entry.body).map_err(|report| report.to_string()).and_then(
+                    |parsed| library.define(&mut store, &entry.name, parsed.term).map_err(|error| error.to_string()),
+                );
             if let Err(reason) = defined {
-                last = Some(VerifyError::Body {
-                    name: entry.name.clone(),
-                    reason,
-                });
+                last = Some(VerifyError::Body { name: entry.name.clone(), reason });
                 waiting.push(entry);
             }
         }
@@ -142,13 +119,9 @@ fn verify_programs(dictionary: &Dictionary, corpus: &Corpus, compression: &Compr
     for (index, program) in compression.rewritten.iter().enumerate() {
         let invalid = |reason: String| VerifyError::Program { index, reason };
         let parsed = language::parse(&mut store, &library, program).map_err(|report| invalid(report.to_string()))?;
-        let inlined = library
-            .inline(&mut store, parsed.term, |_| true)
-            .map_err(|error| invalid(error.to_string()))?;
+        let inlined = library.inline(&mut store, parsed.term, |_| true).map_err(|error| invalid(error.to_string()))?;
         let normal = |store: &mut TermStore, tree| {
-            store
-                .beta_normalize(tree, language::MAX_SIZE, 1 << 24)
-                .map_err(|error| invalid(error.to_string()))
+            store.beta_normalize(tree, language::MAX_SIZE, 1 << 24).map_err(|error| invalid(error.to_string()))
         };
         let found = normal(&mut store, inlined)?;
         let original = dictionary.decode(&mut store, &corpus.terms, corpus.programs[index]);
