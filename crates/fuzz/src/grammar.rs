@@ -161,16 +161,7 @@ fn leaf(random: &mut Random, constants: &[String], scope: &[&'static str], text:
 
 fn type_into(random: &mut Random, budget: usize, text: &mut String) {
     if budget <= 1 || random.once_in(4) {
-        let base = [
-            "Lang",
-            "Motion",
-            "Pose",
-            "Nat",
-            "Bool",
-            "Twist",
-            "Wrench",
-            "GripperPhase",
-        ];
+        let base = ["Lang", "Motion", "Pose", "Nat", "Bool", "Twist", "Wrench", "GripperPhase"];
         let variable = ["a", "b", "c", "a1", "z"];
         return text.push_str(match random.once_in(3) {
             true => random.word(&variable),
@@ -196,11 +187,7 @@ fn clause(random: &mut Random, later: bool) -> String {
             let verb = random.word(&["put", "place", "push", "stack", "move", "pull", "set"]);
             format!("{verb} {object} {}", place(random, 2))
         }
-        2 => format!(
-            "pick up {object} and {} it {}",
-            random.word(&["put", "place"]),
-            place(random, 2)
-        ),
+        2 => format!("pick up {object} and {} it {}", random.word(&["put", "place"]), place(random, 2)),
         3 => {
             let (verb, particle) = [("turn", "on"), ("turn", "off"), ("pick", "up"), ("switch", "on")][random.below(4)];
             match random.once_in(2) {
@@ -209,9 +196,7 @@ fn clause(random: &mut Random, later: bool) -> String {
             }
         }
         _ => {
-            let verb = random.word(&[
-                "open", "close", "pick up", "grasp", "lift", "release", "shut", "grab", "reach",
-            ]);
+            let verb = random.word(&["open", "close", "pick up", "grasp", "lift", "release", "shut", "grab", "reach"]);
             format!("{verb} {object}")
         }
     }
@@ -311,11 +296,7 @@ fn s_expression_into(random: &mut Random, params: bool, binders: usize, budget: 
     } else {
         let parts = 1 + random.below(4);
         for part in 0..parts {
-            text.push_str(if part > 0 {
-                random.word(&[" ", " ", "  ", "\t"])
-            } else {
-                ""
-            });
+            text.push_str(if part > 0 { random.word(&[" ", " ", "  ", "\t"]) } else { "" });
             s_expression_into(random, params, binders, (budget - 1) / parts, text);
         }
     }

@@ -42,9 +42,7 @@ impl Source {
     fn soup(&self, random: &mut Random) -> String {
         let count = random.magnitude(60);
         let separator = if random.once_in(4) { "" } else { " " };
-        let words: Vec<&str> = (0..count)
-            .filter_map(|_| random.pick(&self.words).map(String::as_str))
-            .collect();
+        let words: Vec<&str> = (0..count).filter_map(|_| random.pick(&self.words).map(String::as_str)).collect();
         words.join(separator)
     }
 
@@ -188,11 +186,8 @@ mod tests {
             nests: &[("(", "a", ")")],
             grammar: Box::new(|random| "a".repeat(random.below(9))),
         };
-        let inputs = |seed| -> Vec<String> {
-            (0..2000)
-                .map(|index| source.input(&mut Random::new(seed, "x", index)))
-                .collect()
-        };
+        let inputs =
+            |seed| -> Vec<String> { (0..2000).map(|index| source.input(&mut Random::new(seed, "x", index))).collect() };
         assert_eq!(inputs(1), inputs(1));
         assert_ne!(inputs(1), inputs(2));
     }

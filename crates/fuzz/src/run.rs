@@ -164,19 +164,11 @@ impl Shared {
             format!("still running after {} s", settings.patience.as_secs_f64())
         } else if memory::live() > settings.memory {
             let others: Vec<String> = busy.iter().map(|(_, index)| index.to_string()).collect();
-            format!(
-                "{} MiB are allocated; one of the inputs {} does it",
-                memory::live() >> 20,
-                others.join(", ")
-            )
+            format!("{} MiB are allocated; one of the inputs {} does it", memory::live() >> 20, others.join(", "))
         } else {
             return None;
         };
-        Some(Failure {
-            index,
-            message,
-            input: input_of(target, settings.seed, index),
-        })
+        Some(Failure { index, message, input: input_of(target, settings.seed, index) })
     }
 }
 
@@ -235,9 +227,7 @@ fn try_one(target: &Target, settings: &Settings, index: u64, batch: &mut Summary
         Err(message) => message,
     };
     // Smaller inputs that fail as well are as good to look at, whatever their message.
-    let input = shrink(&input, settings.patience / 4, |smaller| {
-        guarded(target, smaller).is_err()
-    });
+    let input = shrink(&input, settings.patience / 4, |smaller| guarded(target, smaller).is_err());
     let message = guarded(target, &input).err().unwrap_or(message);
     batch.failures.push(Failure { index, message, input });
 }

@@ -27,11 +27,7 @@ pub(crate) fn supervise(targets: &[Arc<Target>], seed: u64) -> io::Result<bool> 
 }
 
 fn child(journal: &Path) -> io::Result<ExitStatus> {
-    Command::new(env::current_exe()?)
-        .args(env::args_os().skip(1))
-        .arg("--journal")
-        .arg(journal)
-        .status()
+    Command::new(env::current_exe()?).args(env::args_os().skip(1)).arg("--journal").arg(journal).status()
 }
 
 /// Tries the last input of every worker again, each alone, and reports those that kill the process.
@@ -46,23 +42,12 @@ fn explain(targets: &[Arc<Target>], seed: u64, status: ExitStatus, entries: &[u8
             continue;
         };
         let again = Command::new(env::current_exe()?)
-            .args([
-                "--target",
-                target.name,
-                "--seed",
-                &seed.to_string(),
-                "--only",
-                &index.to_string(),
-            ])
+            .args(["--target", target.name, "--seed", &seed.to_string(), "--only", &index.to_string()])
             .arg("--journal")
             .arg(journal)
             .output()?;
         if again.status.code().is_none() {
-            let last_line = String::from_utf8_lossy(&again.stderr)
-                .lines()
-                .last()
-                .unwrap_or_default()
-                .to_string();
+            let last_line = String::from_utf8_lossy(&again.stderr).lines().last().unwrap_or_default().to_string();
             let message = format!("{} ({last_line})", again.status);
             let input = input_of(target, seed, index);
             println!("{}", explained(target, seed, &Failure { index, message, input }));
@@ -76,8 +61,5 @@ fn explain(targets: &[Arc<Target>], seed: u64, status: ExitStatus, entries: &[u8
 }
 
 fn little_endian(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .rev()
-        .fold(0, |number, &byte| number << 8 | u64::from(byte))
+    bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
 }

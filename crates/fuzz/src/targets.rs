@@ -48,6 +48,7 @@ pub(crate) fn all() -> Vec<Target> {
         prefix::prefix(),
         compressing::s_expressions(),
         compressing::programs(),
+        compressing::pruning(),
     ]
 }
 
@@ -58,17 +59,20 @@ struct World {
 }
 
 impl World {
-    fn new() -> World {
+    /// The primitives alone.
+    fn without_library() -> World {
         let mut store = TermStore::new();
-        let mut signature = Signature::standard(&mut store);
+        let signature = Signature::standard(&mut store);
+        World { store, signature }
+    }
+
+    fn new() -> World {
+        let World { mut store, mut signature } = World::without_library();
         for (name, source) in [
             ("f0", r"\x. \p. seq[pick x, place x p]"),
             ("twice", r"\f. \x. f (f x)"),
             ("const", r"\x. \y. x"),
-            (
-                "f1",
-                r#"\x. repeat(twice (\m. seq[m, f0 x (in "basket")]) (open x), 2)"#,
-            ),
+            ("f1", r#"\x. repeat(twice (\m. seq[m, f0 x (in "basket")]) (open x), 2)"#),
         ] {
             // Were one of these refused, the share of accepted inputs would fall, and a test watches over that.
             if let Ok(parsed) = parse(&mut store, &signature, source) {

@@ -21,10 +21,8 @@ type Annotations = BTreeMap<String, TypeId>;
 pub(super) fn prefix() -> Target {
     let (world, annotations) = annotated_world();
     let constants = world.constants();
-    let mut words: Vec<String> = constants
-        .iter()
-        .flat_map(|name| (0..4).map(move |args| format!("{name}/{args}")))
-        .collect();
+    let mut words: Vec<String> =
+        constants.iter().flat_map(|name| (0..4).map(move |args| format!("{name}/{args}"))).collect();
     // As many of the structural words as of all constants, or else soup is made of constants only.
     for _ in 0..12 {
         words.extend(
@@ -89,31 +87,13 @@ pub(super) fn prefix() -> Target {
 }
 
 fn annotated_world() -> (World, Annotations) {
-    const BASES: [&str; 9] = [
-        "a",
-        "Lang",
-        "Motion",
-        "Pose",
-        "Nat",
-        "Bool",
-        "Twist",
-        "Wrench",
-        "GripperPhase",
-    ];
+    const BASES: [&str; 9] = ["a", "Lang", "Motion", "Pose", "Nat", "Bool", "Twist", "Wrench", "GripperPhase"];
     let mut world = World::new();
-    let functions = BASES
-        .iter()
-        .flat_map(|from| BASES.iter().map(move |to| format!("{from}->{to}")));
+    let functions = BASES.iter().flat_map(|from| BASES.iter().map(move |to| format!("{from}->{to}")));
     let others = ["a->b", "(a->b)->a", "(Motion->Motion)->Motion", "(a->b)->(b->a)->a->c"];
-    let texts = BASES
-        .iter()
-        .chain(&others)
-        .map(|text| text.to_string())
-        .chain(functions);
+    let texts = BASES.iter().chain(&others).map(|text| text.to_string()).chain(functions);
     let types = world.store.types_mut();
-    let annotations = texts
-        .filter_map(|text| Some((text.clone(), parse_type(types, &text).ok()?)))
-        .collect();
+    let annotations = texts.filter_map(|text| Some((text.clone(), parse_type(types, &text).ok()?))).collect();
     (world, annotations)
 }
 
@@ -125,10 +105,7 @@ fn written(world: &World, random: &mut Random) -> String {
     else {
         return String::new();
     };
-    let mut words: Vec<String> = tokens_of(&store, term)
-        .into_iter()
-        .map(|token| word_of(&store, token))
-        .collect();
+    let mut words: Vec<String> = tokens_of(&store, term).into_iter().map(|token| word_of(&store, token)).collect();
     if random.once_in(4) {
         words.truncate(random.below(words.len() + 1));
     }
@@ -162,10 +139,7 @@ fn walk(
 
 fn check_prefix(world: &World, annotations: &Annotations, checker: &PrefixChecker, text: &str) -> Verdict {
     let (mut store, mut checker) = (world.store.clone(), checker.clone());
-    let tokens: Vec<Token> = text
-        .split_whitespace()
-        .map(|word| token_of(&mut store, annotations, word))
-        .collect();
+    let tokens: Vec<Token> = text.split_whitespace().map(|word| token_of(&mut store, annotations, word)).collect();
     let mut state = checker.start();
     let mut refusal = None;
     for (at, &token) in tokens.iter().enumerate() {
@@ -174,17 +148,14 @@ fn check_prefix(world: &World, annotations: &Annotations, checker: &PrefixChecke
             Ok(next) => state = next,
             Err(error) => refusal = Some((at, error.to_string())),
         }
-        ensure(allowed == refusal.is_none(), || {
-            format!("`allowed` and `step` disagree on token {at}")
-        })?;
+        ensure(allowed == refusal.is_none(), || format!("`allowed` and `step` disagree on token {at}"))?;
         if refusal.is_some() {
             break;
         }
     }
-    ensure(
-        state.is_complete() == checker.wanted(&state).is_none() || refusal.is_some(),
-        || "a complete term wants more".into(),
-    )?;
+    ensure(state.is_complete() == checker.wanted(&state).is_none() || refusal.is_some(), || {
+        "a complete term wants more".into()
+    })?;
     let term = term_of(&mut store, &tokens);
     let typed = match &term {
         Ok(term) => check(&mut store, &world.signature, *term, TypeId::MOTION).is_ok(),
@@ -192,9 +163,7 @@ fn check_prefix(world: &World, annotations: &Annotations, checker: &PrefixChecke
     };
     match refusal {
         Some((at, message)) => {
-            ensure(!typed, || {
-                format!("token {at} of a well-typed term is refused: {message}")
-            })?;
+            ensure(!typed, || format!("token {at} of a well-typed term is refused: {message}"))?;
             Ok(Outcome::Refused)
         }
         None if state.is_complete() => {
@@ -202,9 +171,7 @@ fn check_prefix(world: &World, annotations: &Annotations, checker: &PrefixChecke
             Ok(Outcome::Accepted)
         }
         None => {
-            ensure(term == Err(TokenError::Truncated), || {
-                format!("an incomplete term is {term:?}")
-            })?;
+            ensure(term == Err(TokenError::Truncated), || format!("an incomplete term is {term:?}"))?;
             Ok(Outcome::Accepted)
         }
     }
@@ -235,10 +202,7 @@ fn word_of(store: &TermStore, token: Token) -> String {
 fn token_of(store: &mut TermStore, annotations: &Annotations, word: &str) -> Token {
     let (stem, args) = word.rsplit_once('/').unwrap_or((word, ""));
     let args: u32 = args.parse().unwrap_or(args.len() as u32);
-    let literal = |literal| Token::Head {
-        head: Head::Literal(literal),
-        args,
-    };
+    let literal = |literal| Token::Head { head: Head::Literal(literal), args };
     let zero = Vector6::new([0.0; 6]);
     match (stem, zero) {
         ("seq", _) => Token::Seq,
@@ -257,25 +221,16 @@ fn token_of(store: &mut TermStore, annotations: &Annotations, word: &str) -> Tok
             }
             if let Some(index) = stem.strip_prefix('$') {
                 let index = Index(index.parse().unwrap_or(index.len() as u32));
-                return Token::Head {
-                    head: Head::Variable(index),
-                    args,
-                };
+                return Token::Head { head: Head::Variable(index), args };
             }
             if let Ok(value) = stem.parse() {
                 return literal(Literal::Natural(value));
             }
             match store.find_name(stem) {
-                Some(name) => Token::Head {
-                    head: Head::Constant(name),
-                    args,
-                },
+                Some(name) => Token::Head { head: Head::Constant(name), args },
                 None => {
                     let text = store.text_literal(stem.trim_matches('"'));
-                    Token::Head {
-                        head: Head::Literal(text),
-                        args,
-                    }
+                    Token::Head { head: Head::Literal(text), args }
                 }
             }
         }

@@ -138,9 +138,7 @@ pub(super) fn type_text() -> Target {
         cost: 1,
         source: Source {
             words: words.map(String::from).to_vec(),
-            seeds: DEFAULT_PRIM_TYPES
-                .map(|(_, type_text, _)| type_text.to_string())
-                .to_vec(),
+            seeds: DEFAULT_PRIM_TYPES.map(|(_, type_text, _)| type_text.to_string()).to_vec(),
             nests: &[
                 ("(", "a", ")"),
                 ("a -> ", "a", ""),
@@ -160,21 +158,7 @@ pub(super) fn instruction() -> Target {
     let world = World::new();
     let mut words: Vec<String> = instruction::lexicon_words().map(String::from).collect();
     words.extend(
-        [
-            "it",
-            "them",
-            "'s",
-            ",",
-            ".",
-            "KITCHEN_SCENE3",
-            "_",
-            "demo",
-            "bowls",
-            "flurb",
-            "é",
-            "'",
-        ]
-        .map(String::from),
+        ["it", "them", "'s", ",", ".", "KITCHEN_SCENE3", "_", "demo", "bowls", "flurb", "é", "'"].map(String::from),
     );
     Target {
         name: "instruction",
@@ -322,21 +306,11 @@ fn check_program(world: &World, text: &str) -> Verdict {
         }
     }
     let inferred = infer(&mut store, signature, term);
-    ensure(inferred.is_ok() || checked.is_err(), || {
-        "a motion has no principal type".into()
-    })?;
+    ensure(inferred.is_ok() || checked.is_err(), || "a motion has no principal type".into())?;
     // The limit is the default one now and then; towers of `twice` reach any.
     let trace = match one_in(1024, text) {
         true => evaluate(&mut store, signature, term),
-        false => evaluate_within(
-            &mut store,
-            signature,
-            term,
-            Limits {
-                max_events: 10_000,
-                max_steps: 20_000,
-            },
-        ),
+        false => evaluate_within(&mut store, signature, term, Limits { max_events: 10_000, max_steps: 20_000 }),
     };
     match trace {
         Ok(events) => {
@@ -345,9 +319,7 @@ fn check_program(world: &World, text: &str) -> Verdict {
         }
         Err(EvaluateError::IllTyped { .. }) => ensure(checked.is_err(), || "a well-typed term has no trace".into())?,
         Err(limit) => {
-            ensure(checked.is_ok() && !limit.to_string().is_empty(), || {
-                "an ill-typed term was run".into()
-            })?;
+            ensure(checked.is_ok() && !limit.to_string().is_empty(), || "an ill-typed term was run".into())?;
         }
     }
     Ok(Outcome::Accepted)
@@ -363,9 +335,7 @@ fn round_trips(world: &World, store: &mut TermStore, term: TermId) -> Result<(),
         })?;
     }
     let tokens = tokens_of(store, term);
-    ensure(term_of(store, &tokens) == Ok(term), || {
-        "tokens are not read back as the same term".into()
-    })
+    ensure(term_of(store, &tokens) == Ok(term), || "tokens are not read back as the same term".into())
 }
 
 fn check_type(text: &str) -> Verdict {
@@ -376,9 +346,7 @@ fn check_type(text: &str) -> Verdict {
         Ok(id) => {
             outcome = Outcome::Accepted;
             let shown = types.show(id);
-            ensure(parse_type(types, &shown) == Ok(id), || {
-                format!("the type is not read back: {shown}")
-            })?;
+            ensure(parse_type(types, &shown) == Ok(id), || format!("the type is not read back: {shown}"))?;
         }
         Err(report) => {
             showable(&report, text)?;
@@ -391,9 +359,7 @@ fn check_type(text: &str) -> Verdict {
         Ok(scheme) => {
             outcome = Outcome::Accepted;
             let shown = types.show_scheme(scheme);
-            ensure(parse_scheme(types, &shown) == Ok(scheme), || {
-                format!("the scheme is not read back: {shown}")
-            })?;
+            ensure(parse_scheme(types, &shown) == Ok(scheme), || format!("the scheme is not read back: {shown}"))?;
         }
         Err(report) => showable(&report, text)?,
     }
@@ -413,20 +379,14 @@ fn check_instruction(world: &World, text: &str) -> Verdict {
         }
     };
     let typed = check(&mut store, signature, term, TypeId::MOTION);
-    ensure(typed.is_ok(), || {
-        format!("an ill-typed program: {}", print(&store, term))
-    })?;
+    ensure(typed.is_ok(), || format!("an ill-typed program: {}", print(&store, term)))?;
     round_trips(world, &mut store, term)?;
     // The plan writes the program that it builds.
     let written = instruction::plan(text).map(|plan| plan.to_string()).unwrap_or_default();
     let again = parse(&mut store, signature, &written);
-    ensure(again.is_ok_and(|parsed| parsed.term == term), || {
-        format!("the plan says otherwise: {written}")
-    })?;
+    ensure(again.is_ok_and(|parsed| parsed.term == term), || format!("the plan says otherwise: {written}"))?;
     let trace = evaluate(&mut store, signature, term);
-    ensure(!matches!(trace, Err(EvaluateError::IllTyped { .. })), || {
-        "the program has no trace".into()
-    })?;
+    ensure(!matches!(trace, Err(EvaluateError::IllTyped { .. })), || "the program has no trace".into())?;
     Ok(Outcome::Accepted)
 }
 
@@ -452,10 +412,7 @@ fn check_s_expression(text: &str) -> Verdict {
 fn quoted(file: &str) -> Vec<&str> {
     let parts: Vec<&str> = file.split('"').collect();
     let strings = parts.windows(2).skip(1).step_by(2);
-    strings
-        .filter(|pair| !pair[1].trim_start().starts_with(':'))
-        .map(|pair| pair[0])
-        .collect()
+    strings.filter(|pair| !pair[1].trim_start().starts_with(':')).map(|pair| pair[0]).collect()
 }
 
 #[cfg(test)]
