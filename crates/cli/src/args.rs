@@ -169,13 +169,7 @@ pub(crate) struct CompressArgs {
     #[arg(long, value_enum, value_name = "RULE", help_heading = "Search")]
     pub(crate) without: Vec<Rule>,
     /// Switch a pruning rule on that is off by default
-    #[arg(
-        long,
-        value_enum,
-        value_name = "RULE",
-        hide_possible_values = true,
-        help_heading = "Search"
-    )]
+    #[arg(long, value_enum, value_name = "RULE", hide_possible_values = true, help_heading = "Search")]
     pub(crate) with: Vec<Rule>,
 
     /// Check that inlining the library gives back every program

@@ -23,10 +23,7 @@ const EPISODES: usize = 20;
 /// The embedded corpora: name and suites.
 const EMBEDDED: [(&str, &[&str]); 2] = [
     ("libero_object", &["libero_object"]),
-    (
-        "libero",
-        &["libero_object", "libero_spatial", "libero_goal", "libero_10"],
-    ),
+    ("libero", &["libero_object", "libero_spatial", "libero_goal", "libero_10"]),
 ];
 
 /// The instructions of LIBERO by suite.
@@ -39,10 +36,8 @@ const MAX_QUOTED: usize = 48;
 pub(crate) fn load(name: &str, format: Format) -> Result<Corpus, Failure> {
     if let Some(name) = name.strip_prefix("embedded:") {
         let instructions = embedded(name)?;
-        let repeated: Vec<&str> = instructions
-            .iter()
-            .flat_map(|text| std::iter::repeat_n(text.as_str(), EPISODES))
-            .collect();
+        let repeated: Vec<&str> =
+            instructions.iter().flat_map(|text| std::iter::repeat_n(text.as_str(), EPISODES)).collect();
         return from_language(&repeated, Format::Instruction, name);
     }
     let path = Path::new(name);
@@ -81,16 +76,14 @@ fn strings<'t>(text: &'t str, path: &Path) -> Result<Vec<Program<'t>>, Failure> 
                         .enumerate()
                         .filter(|(_, element)| !element.is_string())
                         .map(|(at, element)| format!("[{at}]  {}", kind(element)));
-                    problem(format!("{} has elements that are no strings", shown(path)))
-                        .list(wrong)
-                        .into()
+                    problem(format!("{} has elements that are no strings", shown(path))).list(wrong).into()
                 }
                 Ok(other) => {
                     let problem = problem(format!("{} is {}, not an array", shown(path), kind(&other)));
                     match array_field(&other) {
-                        Some(field) => problem
-                            .hint(format!("its field `{field}` is an array of strings; give only that"))
-                            .into(),
+                        Some(field) => {
+                            problem.hint(format!("its field `{field}` is an array of strings; give only that")).into()
+                        }
                         None => problem.into(),
                     }
                 }
@@ -144,10 +137,7 @@ fn from_language(texts: &[&str], format: Format, name: &str) -> Result<Corpus, F
     let mut programs = Vec::with_capacity(texts.len());
     let mut problems = Vec::new();
     for (at, &text) in texts.iter().enumerate() {
-        match understood
-            .entry(text)
-            .or_insert_with(|| understand(text, format, &mut known))
-        {
+        match understood.entry(text).or_insert_with(|| understand(text, format, &mut known)) {
             Ok(term) => programs.push(*term),
             Err(message) => problems.push((at, message.clone())),
         }
@@ -175,9 +165,7 @@ fn understand(text: &str, format: Format, known: &mut Vocabulary) -> Result<Term
         let messages: Vec<String> = report.errors.iter().map(ToString::to_string).collect();
         messages.join("; ")
     };
-    read(store, signature, text, None)
-        .map(|typed| typed.term)
-        .map_err(joined)
+    read(store, signature, text, None).map(|typed| typed.term).map_err(joined)
 }
 
 fn bad_programs(
@@ -191,36 +179,25 @@ fn bad_programs(
         .map(|(at, message)| format!("[{at}]  {}: {message}", quoted(texts.get(at).unwrap_or(&""))))
         .collect();
     let (noun, hint) = match format {
-        Format::Sexpr => (
-            "an s-expression",
-            "a constant is a word, an application `(f x y)`, a lambda `(lam e)`, its variable `$0`",
-        ),
-        Format::Program => (
-            "a program",
-            "`refactor-vla program check EXPR` shows where a program is wrong",
-        ),
-        Format::Instruction => (
-            "an instruction",
-            "`refactor-vla program from-instruction TEXT` shows where an instruction is wrong",
-        ),
+        Format::Sexpr => {
+            ("an s-expression", "a constant is a word, an application `(f x y)`, a lambda `(lam e)`, its variable `$0`")
+        }
+        Format::Program => ("a program", "`refactor-vla program check EXPR` shows where a program is wrong"),
+        Format::Instruction => {
+            ("an instruction", "`refactor-vla program from-instruction TEXT` shows where an instruction is wrong")
+        }
         Format::Auto => (
             "a program or instruction",
             "`refactor-vla program check EXPR` and `program from-instruction TEXT` show where",
         ),
     };
     let (bad, all, from) = (listed.len(), texts.len(), shown(Path::new(name)));
-    Problem::new(format!("{bad} of the {all} strings of {from} cannot be read as {noun}"))
-        .list(listed)
-        .hint(hint)
+    Problem::new(format!("{bad} of the {all} strings of {from} cannot be read as {noun}")).list(listed).hint(hint)
 }
 
 /// The beginning of a text, on one line.
 fn quoted(text: &str) -> String {
-    let line: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .take(MAX_QUOTED)
-        .collect();
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_QUOTED).collect();
     match text.chars().nth(MAX_QUOTED) {
         Some(_) => format!("`{line}…`"),
         None => format!("`{line}`"),
@@ -237,10 +214,7 @@ fn embedded(name: &str) -> Result<Vec<String>, Failure> {
     };
     let mut all: BTreeMap<String, Vec<String>> = serde_json::from_str(INSTRUCTIONS)
         .map_err(|error| Problem::new(format!("the embedded instructions are broken: {error}")))?;
-    Ok(suites
-        .iter()
-        .flat_map(|&suite| all.remove(suite).unwrap_or_default())
-        .collect())
+    Ok(suites.iter().flat_map(|&suite| all.remove(suite).unwrap_or_default()).collect())
 }
 
 #[cfg(test)]
@@ -259,13 +233,7 @@ mod tests {
         for text in ["(f x)", "x", "(lam (f $0))", "(f x"] {
             assert!(looks_like_sexpr(text), "{text}");
         }
-        for text in [
-            r#"(\x. pick x) "a""#,
-            "seq[]",
-            "turn on the stove",
-            "move still",
-            r#"pick "a""#,
-        ] {
+        for text in [r#"(\x. pick x) "a""#, "seq[]", "turn on the stove", "move still", r#"pick "a""#] {
             assert!(!looks_like_sexpr(text), "{text}");
         }
         assert_eq!(detect(&["(f x)", "(f y)", "f y)"]), Format::Sexpr);

@@ -37,10 +37,7 @@ pub(crate) struct Problem {
 impl Problem {
     /// An error: lower case, no full stop.
     pub(crate) fn new(message: impl Into<String>) -> Problem {
-        Problem {
-            message: message.into(),
-            ..Problem::default()
-        }
+        Problem { message: message.into(), ..Problem::default() }
     }
 
     /// Adds a fact, such as the file or what was expected.
@@ -93,9 +90,9 @@ impl Failure {
     pub(crate) fn stdout(error: &io::Error) -> Failure {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Failure::ReaderGone,
-            _ => Problem::new(format!("cannot write to stdout: {error}"))
-                .hint("check that the disk is not full")
-                .into(),
+            _ => {
+                Problem::new(format!("cannot write to stdout: {error}")).hint("check that the disk is not full").into()
+            }
         }
     }
 
@@ -141,9 +138,6 @@ mod tests {
             .hint("fix them");
         let text = problem.to_string();
         assert!(text.starts_with("error: found many problems\n  file      a.json\n  expected  none\n  program 0\n"));
-        assert!(
-            text.ends_with("  program 19\n  … and 5 more\nhint: fix them\n"),
-            "{text}"
-        );
+        assert!(text.ends_with("  program 19\n  … and 5 more\nhint: fix them\n"), "{text}");
     }
 }

@@ -38,10 +38,7 @@ pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, Failure> {
     }
     String::from_utf8(bytes).map_err(|error| {
         Problem::new(format!("{} is not a text", shown(path)))
-            .fact(
-                "found",
-                format!("a byte that is not UTF-8 at {}", error.utf8_error().valid_up_to()),
-            )
+            .fact("found", format!("a byte that is not UTF-8 at {}", error.utf8_error().valid_up_to()))
             .hint("save it as UTF-8")
             .into()
     })
@@ -50,9 +47,7 @@ pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, Failure> {
 /// Prints to stdout.
 pub(crate) fn print(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    out.write_all(bytes)
-        .and_then(|()| out.flush())
-        .map_err(|error| Failure::stdout(&error))
+    out.write_all(bytes).and_then(|()| out.flush()).map_err(|error| Failure::stdout(&error))
 }
 
 /// A value as indented JSON with a final line break.
@@ -79,10 +74,7 @@ impl Destination {
         let special = match fs::metadata(&resolved) {
             Ok(found) if found.is_dir() => {
                 return Err(Problem::new(format!("{} is a directory", shown(path)))
-                    .hint(format!(
-                        "name a file in it, such as `{}`",
-                        path.join("library.json").display()
-                    ))
+                    .hint(format!("name a file in it, such as `{}`", path.join("library.json").display()))
                     .into());
             }
             Ok(found) => !found.is_file(),
@@ -90,11 +82,7 @@ impl Destination {
         };
         let parent = parent_of(&resolved);
         match fs::metadata(parent) {
-            Ok(found) if found.is_dir() => Ok(Destination {
-                written: path.to_path_buf(),
-                resolved,
-                special,
-            }),
+            Ok(found) if found.is_dir() => Ok(Destination { written: path.to_path_buf(), resolved, special }),
             _ => Err(Problem::new(format!("there is no directory {}", shown(parent)))
                 .fact("file", path.display())
                 .hint(format!("run `mkdir -p {}` first", parent.display()))

@@ -249,10 +249,7 @@ impl Report<'_> {
             true => "; verified: inlining gives back every program",
             false => "",
         };
-        format!(
-            "{stopped}: {} steps, {:.3} s CPU{verified}",
-            self.steps, self.cpu_seconds
-        )
+        format!("{stopped}: {} steps, {:.3} s CPU{verified}", self.steps, self.cpu_seconds)
     }
 
     /// A cost: Stitch's are whole numbers.

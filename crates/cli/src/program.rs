@@ -39,15 +39,9 @@ fn eval(args: &ProgramArgs, max_calls: usize) -> Result<(), Failure> {
     let mut known = Vocabulary::new(args.library.as_deref())?;
     let (term, _) = understand(args, &mut known, Some(TypeId::MOTION))?;
     let Vocabulary { store, signature } = &mut known;
-    let limits = Limits {
-        max_events: max_calls,
-        ..Limits::default()
-    };
+    let limits = Limits { max_events: max_calls, ..Limits::default() };
     match evaluate_within(store, signature, term, limits) {
-        Ok(events) if args.json => print_json(&Evaluated {
-            ok: true,
-            trace: steps(store, &events),
-        }),
+        Ok(events) if args.json => print_json(&Evaluated { ok: true, trace: steps(store, &events) }),
         Ok(events) => files::print(show_trace(store, &events).as_bytes()),
         Err(error) => Err(failure(args.json, [&error as &dyn Diagnostic], error.clone().into())),
     }
@@ -82,11 +76,7 @@ fn understand(args: &ProgramArgs, known: &mut Vocabulary, goal: Option<TypeId>) 
 
 fn bad_program(as_json: bool, report: Report) -> Failure {
     let errors: Vec<ProgramError> = report.errors.clone();
-    failure(
-        as_json,
-        errors.iter().map(|error| error as &dyn Diagnostic),
-        report.into(),
-    )
+    failure(as_json, errors.iter().map(|error| error as &dyn Diagnostic), report.into())
 }
 
 /// The errors as JSON on stdout, or else drawn over their source on stderr.
@@ -94,10 +84,7 @@ fn failure<'e>(as_json: bool, errors: impl IntoIterator<Item = &'e dyn Diagnosti
     if !as_json {
         return Failure::Drawn(drawn);
     }
-    let refused = Refused {
-        ok: false,
-        errors: errors.into_iter().map(Wrong::new).collect(),
-    };
+    let refused = Refused { ok: false, errors: errors.into_iter().map(Wrong::new).collect() };
     match print_json(&refused) {
         Ok(()) => Failure::Told,
         Err(failure) => failure,
@@ -144,25 +131,16 @@ enum Step<'s> {
 
 fn steps<'s>(store: &'s TermStore, events: &[Event]) -> Vec<Step<'s>> {
     let step = |event: &Event| match event {
-        Event::Call {
-            primitive, arguments, ..
-        } => Step::Call {
+        Event::Call { primitive, arguments, .. } => Step::Call {
             call: store.spelling(*primitive),
             arguments: arguments.iter().map(|&argument| print(store, argument)).collect(),
         },
-        Event::Branch {
-            condition,
-            then,
-            otherwise,
-        } => Step::Branch {
+        Event::Branch { condition, then, otherwise } => Step::Branch {
             condition: print(store, *condition),
             then: steps(store, then),
             otherwise: steps(store, otherwise),
         },
-        Event::Repeat { count, body } => Step::Repeat {
-            times: print(store, *count),
-            body: steps(store, body),
-        },
+        Event::Repeat { count, body } => Step::Repeat { times: print(store, *count), body: steps(store, body) },
     };
     events.iter().map(step).collect()
 }
@@ -239,14 +217,7 @@ impl Shown {
         if as_json {
             return print_json(self);
         }
-        let Shown {
-            layout,
-            type_text,
-            tokens,
-            size,
-            depth,
-            ..
-        } = self;
+        let Shown { layout, type_text, tokens, size, depth, .. } = self;
         let text = format!("{layout}\n\ntype    {type_text}\ntokens  {tokens}\nsize    {size}, depth {depth}\n");
         files::print(text.as_bytes())
     }

@@ -78,10 +78,7 @@ fn corpora_that_are_none() {
         ("broken", "[\"(f x)\",\n \"(f y)\""),
         ("nothing", ""),
     ] {
-        insta::assert_snapshot!(
-            format!("corpus_{name}"),
-            run_with(content, &["library", "compress", "-"]).shown()
-        );
+        insta::assert_snapshot!(format!("corpus_{name}"), run_with(content, &["library", "compress", "-"]).shown());
     }
 }
 
@@ -89,25 +86,15 @@ fn corpora_that_are_none() {
 fn corpora_with_bad_programs_report_all_of_them() {
     for (name, content) in [
         ("sexprs", r#"["(f x", "(f x)", "(f y))", "(f (lam))", "(f $0)", "()"]"#),
-        (
-            "programs",
-            r#"["pick \"a\"", "pick left", "plaice \"a\" top", "seq[pick \"a\", place \"b\"]"]"#,
-        ),
-        (
-            "instructions",
-            r#"["open the drawer", "opne the drawer", "put the bowl", "turn on the stove"]"#,
-        ),
+        ("programs", r#"["pick \"a\"", "pick left", "plaice \"a\" top", "seq[pick \"a\", place \"b\"]"]"#),
+        ("instructions", r#"["open the drawer", "opne the drawer", "put the bowl", "turn on the stove"]"#),
     ] {
         let ran = run_with(content, &["library", "compress", "-"]);
         insta::assert_snapshot!(format!("bad_{name}"), format!("{content}\n\n{}", ran.shown()));
     }
     let many = serde_json::to_string(&vec!["(f"; 1000]).unwrap();
     let ran = run_with(&many, &["library", "compress", "-"]);
-    assert!(
-        ran.err.contains("1000 of the 1000") && ran.err.contains("… and 980 more"),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains("1000 of the 1000") && ran.err.contains("… and 980 more"), "{}", ran.err);
 }
 
 #[test]
@@ -117,10 +104,7 @@ fn a_file_that_is_not_text() {
     fs::write(&path, [b'[', b'"', 0xff]).unwrap();
     let ran = run(&["library", "compress", path.to_str().unwrap()]);
     assert_eq!(ran.code, 2);
-    assert!(
-        ran.err
-            .ends_with("is not a text\n  found  a byte that is not UTF-8 at 2\nhint: save it as UTF-8\n")
-    );
+    assert!(ran.err.ends_with("is not a text\n  found  a byte that is not UTF-8 at 2\nhint: save it as UTF-8\n"));
 }
 
 #[test]

@@ -26,9 +26,6 @@ fn completions_know_the_commands() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let ran = run(&["completions", shell]);
         assert_eq!(ran.code, 0, "{shell}");
-        assert!(
-            ran.out.contains("from-instruction") && ran.out.contains("max-arity"),
-            "{shell}"
-        );
+        assert!(ran.out.contains("from-instruction") && ran.out.contains("max-arity"), "{shell}");
     }
 }

@@ -24,16 +24,9 @@ fn the_default_corpus_compresses_and_verifies() {
     let [before, after, library] =
         ["original_cost", "final_cost", "library_cost"].map(|field| report[field].as_f64().unwrap());
     assert!(after + library < before, "{before} {after} {library}");
-    let gains = report["abstractions"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|entry| entry["gain"].as_f64().unwrap());
+    let gains = report["abstractions"].as_array().unwrap().iter().map(|entry| entry["gain"].as_f64().unwrap());
     let gain: f64 = gains.inspect(|&gain| assert!(gain > 4.0)).sum();
-    assert!(
-        (before - after - library - gain).abs() < 1e-6 * before,
-        "the gains add up to what was saved"
-    );
+    assert!((before - after - library - gain).abs() < 1e-6 * before, "the gains add up to what was saved");
 }
 
 #[test]
@@ -49,10 +42,7 @@ fn the_report_has_its_fields() {
     let fields: Vec<&String> = report.as_object().unwrap().keys().collect();
     insta::assert_debug_snapshot!(fields);
     let entry = report["abstractions"][0].as_object().unwrap();
-    assert_eq!(
-        entry.keys().collect::<Vec<_>>(),
-        ["arity", "body", "gain", "name", "type", "uses"]
-    );
+    assert_eq!(entry.keys().collect::<Vec<_>>(), ["arity", "body", "gain", "name", "type", "uses"]);
     assert!(["optimal", "budget", "time"].contains(&report["stop_reason"].as_str().unwrap()));
 }
 
@@ -70,17 +60,7 @@ fn the_number_of_threads_does_not_change_the_result() {
     for corpus in ["embedded:libero_object", "embedded:libero"] {
         for cost in ["stitch", "nats"] {
             let [one, two] = ["1", "2"].map(|threads| {
-                let options = [
-                    "library",
-                    "compress",
-                    corpus,
-                    "--cost",
-                    cost,
-                    "--threads",
-                    threads,
-                    "--json",
-                    "-",
-                ];
+                let options = ["library", "compress", corpus, "--cost", cost, "--threads", threads, "--json", "-"];
                 timeless(run(&options).json())
             });
             assert_eq!(one, two, "{corpus}, {cost}");
@@ -116,54 +96,20 @@ fn learned_entries_can_be_called() {
 
 #[test]
 fn searches_say_why_they_stopped() {
-    let report = run(&[
-        "library",
-        "compress",
-        "embedded:libero",
-        "--max-steps",
-        "1",
-        "--json",
-        "-",
-    ])
-    .json();
+    let report = run(&["library", "compress", "embedded:libero", "--max-steps", "1", "--json", "-"]).json();
     assert_eq!(report["stop_reason"], "budget");
-    let report = run(&[
-        "library",
-        "compress",
-        "embedded:libero",
-        "--time-limit",
-        "0",
-        "--json",
-        "-",
-    ])
-    .json();
+    let report = run(&["library", "compress", "embedded:libero", "--time-limit", "0", "--json", "-"]).json();
     assert_eq!(report["stop_reason"], "time");
 }
 
 #[test]
 fn pruning_rules_change_the_work_and_not_the_result() {
     let final_cost = |extra: &[&str]| {
-        let options = [
-            "library",
-            "compress",
-            "-",
-            "--cost",
-            "stitch",
-            "--lookahead",
-            "0",
-            "--json",
-            "-",
-        ];
+        let options = ["library", "compress", "-", "--cost", "stitch", "--lookahead", "0", "--json", "-"];
         run_with(SEXPRS, &[&options, extra].concat()).json()["final_cost"].clone()
     };
     let expected = final_cost(&[]);
-    for rule in [
-        "argument-capture",
-        "redundant-argument",
-        "single-place",
-        "spent-rows",
-        "exhausted-arity",
-    ] {
+    for rule in ["argument-capture", "redundant-argument", "single-place", "spent-rows", "exhausted-arity"] {
         assert_eq!(final_cost(&["--without", rule]), expected, "without {rule}");
     }
     assert_eq!(final_cost(&["--with", "overlap"]), expected, "with overlap");
@@ -174,10 +120,7 @@ fn a_library_of_s_expressions_has_nothing_to_call() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("library.json");
     let path = path.to_str().unwrap();
-    let ran = run_with(
-        SEXPRS,
-        &["library", "compress", "-", "--cost", "stitch", "--json", path],
-    );
+    let ran = run_with(SEXPRS, &["library", "compress", "-", "--cost", "stitch", "--json", path]);
     assert_eq!(ran.code, 0, "{}", ran.shown());
     let ran = run(&["program", "check", "seq[]", "--library", path]);
     insta::assert_snapshot!(ran.shown().replace(path, "library.json"));

@@ -4,10 +4,7 @@ use crate::{run, run_with};
 
 #[test]
 fn check_prints_the_principal_type() {
-    assert_eq!(
-        run(&["program", "check", r"\f. \x. f (f x)"]).out,
-        "forall a. (a -> a) -> a -> a\n"
-    );
+    assert_eq!(run(&["program", "check", r"\f. \x. f (f x)"]).out, "forall a. (a -> a) -> a -> a\n");
     let json = run(&["program", "check", r#"pick "bowl""#, "--json"]).json();
     assert_eq!(json, serde_json::json!({"ok": true, "type": "Motion"}));
 }
@@ -44,10 +41,7 @@ fn instructions_become_programs() {
     insta::assert_snapshot!(ran.shown());
     // Quotation marks may be left out, and stdin read instead.
     let words: Vec<&str> = text.split(' ').collect();
-    assert_eq!(
-        run(&[&["program", "from-instruction"], &words[..]].concat()).out,
-        ran.out
-    );
+    assert_eq!(run(&[&["program", "from-instruction"], &words[..]].concat()).out, ran.out);
     assert_eq!(run_with(text, &["program", "from-instruction", "-"]).out, ran.out);
 }
 
