@@ -151,7 +151,6 @@ def inlined(text, library):
 
     The library maps names to arity and body.
     """
-    bodies = {}
 
     def flat(term):  # ((f x) y) is (f x y)
         while isinstance(term, list) and isinstance(term[0], list):
@@ -164,17 +163,15 @@ def inlined(text, library):
         return arguments[int(body[1:])] if re.fullmatch(r"#\d+", body) else body
 
     def expanded(term):
-        term = flat(term)
-        head, arguments = (term[0], term[1:]) if isinstance(term, list) else (term, [])
-        arguments = [expanded(argument) for argument in arguments]
-        if head not in library:
-            return [head, *arguments] if arguments else head
-        arity, body = library[head]
-        if head not in bodies:
-            bodies[head] = expanded(parsed(body))
-        called, rest = substituted(bodies[head], arguments[:arity]), arguments[arity:]
-        return flat([called, *rest]) if rest else called
+        # The outermost call first: a call that lacks arguments gets them when the call around it is expanded.
+        term = flat(term if isinstance(term, list) else [term])
+        while term[0] in library and len(term) > library[term[0]][0]:
+            arity, body = library[term[0]]
+            term = flat([substituted(bodies[term[0]], term[1:1 + arity]), *term[1 + arity:]])
+        arguments = [expanded(argument) for argument in term[1:]]
+        return [term[0], *arguments] if arguments else term[0]
 
+    bodies = {name: parsed(body) for name, (_, body) in library.items()}
     return expanded(parsed(text))
 
 
