@@ -23,10 +23,7 @@ pub struct Span {
 impl Span {
     /// The smallest span that holds both.
     pub fn to(self, other: Span) -> Span {
-        Span {
-            start: self.start.min(other.start),
-            end: self.end.max(other.end),
-        }
+        Span { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 }
 
@@ -279,10 +276,7 @@ impl Report {
     pub fn new<E: Into<ProgramError>>(source_text: &str, errors: impl IntoIterator<Item = E>) -> Report {
         let mut errors: Vec<ProgramError> = errors.into_iter().map(Into::into).collect();
         errors.sort_by_key(ProgramError::start);
-        Report {
-            source_text: source_text.to_string(),
-            errors,
-        }
+        Report { source_text: source_text.to_string(), errors }
     }
 
     fn only(&self) -> Option<&ProgramError> {
@@ -327,10 +321,7 @@ impl Diagnostic for Report {
 /// A hint that names the closest of the known words, if one is close, and otherwise says `fallback`.
 pub fn suggest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>, fallback: &str) -> String {
     let limit = (word.chars().count() / 3).clamp(1, 3);
-    let close = known
-        .into_iter()
-        .map(|name| (edit_distance(word, name, limit), name))
-        .min();
+    let close = known.into_iter().map(|name| (edit_distance(word, name, limit), name)).min();
     match close {
         Some((distance, name)) if distance <= limit => format!("did you mean `{name}`?"),
         _ => fallback.to_string(),
@@ -347,9 +338,7 @@ fn edit_distance(left: &str, right: &str, limit: usize) -> usize {
     for (i, &a) in left.iter().enumerate() {
         let mut row = vec![i + 1];
         for (j, &b) in right.iter().enumerate() {
-            let mut best = (rows[i][j] + usize::from(a != b))
-                .min(rows[i][j + 1] + 1)
-                .min(row[j] + 1);
+            let mut best = (rows[i][j] + usize::from(a != b)).min(rows[i][j + 1] + 1).min(row[j] + 1);
             if i > 0 && j > 0 && a == right[j - 1] && left[i - 1] == b {
                 best = best.min(rows[i - 1][j - 1] + 1);
             }

@@ -35,10 +35,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits {
-            max_events: 100_000,
-            max_steps: MAX_NORMALIZE_STEPS,
-        }
+        Limits { max_events: 100_000, max_steps: MAX_NORMALIZE_STEPS }
     }
 }
 
@@ -111,12 +108,7 @@ pub fn evaluate_within(
     let unfolded = signature.inline(store, term, |_| true)?;
     let normal = store.beta_normalize(unfolded, MAX_SIZE, limits.max_steps)?;
     let mut events = Vec::new();
-    Unroller {
-        store,
-        limit: limits.max_events,
-        used: 0,
-    }
-    .unroll(normal, &mut events)?;
+    Unroller { store, limit: limits.max_events, used: 0 }.unroll(normal, &mut events)?;
     Ok(events)
 }
 
@@ -151,9 +143,7 @@ impl Unroller<'_> {
                     self.unroll(*body, events)?;
                     let (end, once) = (events.len(), self.used - before);
                     if once > 0 {
-                        let more = usize::try_from(times - 1)
-                            .ok()
-                            .and_then(|times| once.checked_mul(times));
+                        let more = usize::try_from(times - 1).ok().and_then(|times| once.checked_mul(times));
                         self.count(more.unwrap_or(usize::MAX))?;
                         (1..times).for_each(|_| events.extend_from_within(start..end));
                     }
@@ -162,10 +152,7 @@ impl Unroller<'_> {
                     self.count(1)?;
                     let mut inner = Vec::new();
                     self.unroll(*body, &mut inner)?;
-                    events.push(Event::Repeat {
-                        count: *count,
-                        body: inner,
-                    });
+                    events.push(Event::Repeat { count: *count, body: inner });
                 }
             },
             Term::Branch(condition, then, otherwise) => match *store.get(*condition) {
@@ -176,11 +163,7 @@ impl Unroller<'_> {
                     let (mut first, mut second) = (Vec::new(), Vec::new());
                     self.unroll(*then, &mut first)?;
                     self.unroll(*otherwise, &mut second)?;
-                    events.push(Event::Branch {
-                        condition: *condition,
-                        then: first,
-                        otherwise: second,
-                    });
+                    events.push(Event::Branch { condition: *condition, then: first, otherwise: second });
                 }
             },
             // A closed normal term of type Motion that is none of the above is a primitive with all its arguments.
@@ -188,11 +171,7 @@ impl Unroller<'_> {
                 self.count(1)?;
                 let (head, arguments) = store.spine(term);
                 if let Term::Constant(primitive) = *store.get(head) {
-                    events.push(Event::Call {
-                        primitive,
-                        arguments,
-                        term,
-                    });
+                    events.push(Event::Call { primitive, arguments, term });
                 }
             }
         }
@@ -217,11 +196,7 @@ fn write_trace(store: &TermStore, events: &[Event], indent: usize, text: &mut St
     for event in events {
         match event {
             Event::Call { term, .. } => line(&print(store, *term), text),
-            Event::Branch {
-                condition,
-                then,
-                otherwise,
-            } => {
+            Event::Branch { condition, then, otherwise } => {
                 line(&format!("if {}", print(store, *condition)), text);
                 write_trace(store, then, indent + 2, text);
                 line("else", text);
@@ -243,9 +218,7 @@ mod tests {
     fn trace(source: &str) -> Result<String, EvaluateError> {
         let mut store = TermStore::new();
         let mut signature = Signature::standard(&mut store);
-        let body = parse(&mut store, &signature, r"\x. \p. seq[pick x, place x p]")
-            .unwrap()
-            .term;
+        let body = parse(&mut store, &signature, r"\x. \p. seq[pick x, place x p]").unwrap().term;
         signature.define(&mut store, "f0", body).unwrap();
         let term = parse(&mut store, &signature, source).unwrap().term;
         let events = evaluate(&mut store, &signature, term)?;
@@ -283,19 +256,10 @@ mod tests {
     #[test]
     fn huge_counts_are_an_error_unless_nothing_is_repeated() {
         let huge = u64::MAX;
-        assert_eq!(
-            trace(&format!("repeat(repeat(seq[], {huge}), {huge})")).as_deref(),
-            Ok("")
-        );
+        assert_eq!(trace(&format!("repeat(repeat(seq[], {huge}), {huge})")).as_deref(), Ok(""));
         assert_eq!(trace("repeat(pick \"a\", 0)").as_deref(), Ok(""));
-        for source in [
-            format!("repeat(move still, {huge})"),
-            "repeat(repeat(move still, 100000), 2)".into(),
-        ] {
-            assert!(
-                matches!(trace(&source), Err(EvaluateError::TooManyEvents { .. })),
-                "{source}"
-            );
+        for source in [format!("repeat(move still, {huge})"), "repeat(repeat(move still, 100000), 2)".into()] {
+            assert!(matches!(trace(&source), Err(EvaluateError::TooManyEvents { .. })), "{source}");
         }
         assert!(trace("repeat(move still, 100000)").is_ok());
     }

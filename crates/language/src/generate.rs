@@ -30,10 +30,7 @@ impl Generator {
         goal: TypeId,
         budget: u32,
     ) -> Result<Option<TermId>, TermError> {
-        let goal = store
-            .types_mut()
-            .replace(goal, &|_| Some(TypeId::MOTION))
-            .unwrap_or(TypeId::MOTION);
+        let goal = store.types_mut().replace(goal, &|_| Some(TypeId::MOTION)).unwrap_or(TypeId::MOTION);
         self.at(store, signature, goal, &mut Vec::new(), budget)
     }
 
@@ -108,10 +105,7 @@ impl Generator {
         };
         let function = self.at(store, signature, function, scope, budget / 2)?;
         let argument = self.at(store, signature, domain, scope, budget / 2)?;
-        function
-            .zip(argument)
-            .map(|(function, argument)| store.apply(function, argument))
-            .transpose()
+        function.zip(argument).map(|(function, argument)| store.apply(function, argument)).transpose()
     }
 
     /// `seq`, `repeat` or `branch`.
@@ -239,10 +233,7 @@ mod tests {
             let mut generator = Generator::new(seed);
             let goal = generator.ground_type(&mut store, 4);
             let term = generator.term(&mut store, &signature, goal, 30).unwrap().unwrap();
-            assert_eq!(
-                check(&mut store, &signature, term, goal).map(|scheme| scheme.monotype()),
-                Ok(Some(goal))
-            );
+            assert_eq!(check(&mut store, &signature, term, goal).map(|scheme| scheme.monotype()), Ok(Some(goal)));
         }
     }
 }

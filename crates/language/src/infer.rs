@@ -101,11 +101,7 @@ pub fn read(store: &mut TermStore, signature: &Signature, source: &str, goal: Op
 #[derive(Clone, Copy)]
 enum Reason {
     Goal,
-    Argument {
-        function: TermId,
-        position: usize,
-        span: Option<Span>,
-    },
+    Argument { function: TermId, position: usize, span: Option<Span> },
     Item(Option<Span>),
     Body(Option<Span>),
     Count(Option<Span>),
@@ -178,13 +174,7 @@ impl Inference<'_> {
         if let Type::Arrow(domain, codomain) = self.store.types().get(shape) {
             let mut parameter = domain;
             if let Some(annotated) = annotated {
-                self.expect(
-                    term,
-                    binder.or(node),
-                    annotated,
-                    domain,
-                    Reason::Annotation(self.reason_span(reason)),
-                );
+                self.expect(term, binder.or(node), annotated, domain, Reason::Annotation(self.reason_span(reason)));
                 parameter = annotated;
             }
             self.environment.push(parameter);
@@ -248,16 +238,7 @@ impl Inference<'_> {
                 Some((domain, codomain)) => (domain, Some(codomain)),
                 None => (self.fresh(), None),
             };
-            self.check(
-                argument,
-                nodes[position],
-                domain,
-                Reason::Argument {
-                    function: head,
-                    position,
-                    span,
-                },
-            );
+            self.check(argument, nodes[position], domain, Reason::Argument { function: head, position, span });
             function = codomain;
         }
         function
@@ -292,10 +273,7 @@ impl Inference<'_> {
                 let depth = self.environment.len();
                 let found = depth.checked_sub(index.0 as usize + 1).map(|at| self.environment[at]);
                 if found.is_none() {
-                    self.error(InferError::FreeVariable {
-                        index: index.0 - depth as u32,
-                        span,
-                    });
+                    self.error(InferError::FreeVariable { index: index.0 - depth as u32, span });
                 }
                 found
             }
@@ -336,24 +314,12 @@ impl Inference<'_> {
             Err(source) => return self.too_large(source, node),
         };
         if let UnifyError::Infinite { .. } = error {
-            self.error(InferError::Infinite {
-                found: found_text,
-                wanted: wanted_text,
-                span,
-                origin,
-            });
+            self.error(InferError::Infinite { found: found_text, wanted: wanted_text, span, origin });
             return;
         }
         let reason = self.explain(reason, &wanted_text);
         let help = self.mismatch_help(term, found, wanted);
-        self.error(InferError::Mismatch {
-            found: found_text,
-            wanted: wanted_text,
-            reason,
-            help,
-            span,
-            origin,
-        });
+        self.error(InferError::Mismatch { found: found_text, wanted: wanted_text, reason, help, span, origin });
     }
 
     /// A hint where the term is a function that lacks arguments.
@@ -368,11 +334,7 @@ impl Inference<'_> {
         }
         let missing: Vec<String> = missing.into_iter().map(|id| types.show(id)).collect();
         let what = self.describe(term);
-        Some(format!(
-            "{what} lacks {} of its arguments: {}",
-            missing.len(),
-            missing.join(", ")
-        ))
+        Some(format!("{what} lacks {} of its arguments: {}", missing.len(), missing.join(", ")))
     }
 
     /// Both types in concrete syntax, their unknown parts named by the same letters.
@@ -392,11 +354,7 @@ impl Inference<'_> {
         match reason {
             Reason::Goal => "that is what was asked for".into(),
             Reason::Argument { function, position, .. } => {
-                format!(
-                    "{} takes {wanted} as argument {}",
-                    self.describe(function),
-                    position + 1
-                )
+                format!("{} takes {wanted} as argument {}", self.describe(function), position + 1)
             }
             Reason::Item(_) => "the items of `seq` are motions".into(),
             Reason::Body(_) => "`repeat` repeats a motion".into(),
@@ -470,10 +428,7 @@ impl Inference<'_> {
     /// The span of the keyword that begins a part.
     fn word(&self, node: Option<SpanNode>, word: &str) -> Option<Span> {
         let span = self.span(node)?;
-        Some(Span {
-            start: span.start,
-            end: (span.start + word.len()).min(span.end),
-        })
+        Some(Span { start: span.start, end: (span.start + word.len()).min(span.end) })
     }
 }
 
@@ -535,14 +490,7 @@ mod tests {
         let left = store.call("left", &[]).unwrap();
         let wrong = store.call("pick", &[left]).unwrap();
         let errors = infer(&mut store, &signature, wrong).unwrap_err();
-        assert!(matches!(
-            &errors[..],
-            [InferError::Mismatch {
-                span: None,
-                origin: None,
-                ..
-            }]
-        ));
+        assert!(matches!(&errors[..], [InferError::Mismatch { span: None, origin: None, .. }]));
     }
 
     #[test]
@@ -553,12 +501,6 @@ mod tests {
         signature.define(&mut store, "pair", pair).unwrap();
         let chain = format!(r"\x. {}x{}", "pair (".repeat(40), ")".repeat(40));
         let report = read(&mut store, &signature, &chain, None).unwrap_err();
-        assert!(
-            report
-                .errors
-                .iter()
-                .any(|error| error.to_string().contains("too large")),
-            "{report:?}"
-        );
+        assert!(report.errors.iter().any(|error| error.to_string().contains("too large")), "{report:?}");
     }
 }

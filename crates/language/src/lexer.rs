@@ -53,9 +53,7 @@ impl Lexeme {
 /// Whether a word may name a primitive, a library entry or a bound variable.
 pub fn is_identifier(word: &str) -> bool {
     let mut bytes = word.bytes();
-    bytes
-        .next()
-        .is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+    bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
         && bytes.all(is_word_byte)
         && !KEYWORDS.contains(&word)
 }
@@ -69,10 +67,7 @@ pub(crate) fn lex(source: &str, errors: &mut Vec<SyntaxError>) -> Vec<(Lexeme, S
     }
     // The end is shown at the last character, since there is nothing behind it to point at.
     let last = source.trim_end().char_indices().next_back();
-    let span = last.map_or(Span::default(), |(at, symbol)| Span {
-        start: at,
-        end: at + symbol.len_utf8(),
-    });
+    let span = last.map_or(Span::default(), |(at, symbol)| Span { start: at, end: at + symbol.len_utf8() });
     lexemes.push((Lexeme::End, span));
     lexemes
 }
@@ -124,10 +119,7 @@ impl Lexer<'_, '_> {
                     Lexeme::Identifier(self.source[start..self.at].to_string())
                 }
                 _ => {
-                    self.errors.push(SyntaxError::UnknownCharacter {
-                        found: symbol,
-                        span: self.span(start),
-                    });
+                    self.errors.push(SyntaxError::UnknownCharacter { found: symbol, span: self.span(start) });
                     continue;
                 }
             };
@@ -162,8 +154,7 @@ impl Lexer<'_, '_> {
         loop {
             let at = self.at;
             let Some(symbol) = self.peek().filter(|&c| c != '\n') else {
-                self.errors
-                    .push(SyntaxError::UnterminatedText { span: self.span(start) });
+                self.errors.push(SyntaxError::UnterminatedText { span: self.span(start) });
                 return None;
             };
             self.at += symbol.len_utf8();

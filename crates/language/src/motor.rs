@@ -173,17 +173,10 @@ pub fn quantize<R: AsRef<[f64]>>(rows: &[R], dead_band: f64) -> Result<Vec<Motor
     for (row, values) in rows.iter().enumerate() {
         let values = values.as_ref();
         if values.len() != width || !(6..=7).contains(&width) {
-            return Err(MotorError::WrongLength {
-                row,
-                found: values.len(),
-            });
+            return Err(MotorError::WrongLength { row, found: values.len() });
         }
         if let Some(column) = values.iter().position(|value| !value.is_finite()) {
-            return Err(MotorError::NotFinite {
-                row,
-                column,
-                value: values[column],
-            });
+            return Err(MotorError::NotFinite { row, column, value: values[column] });
         }
         let command = values.get(6).map(|&value| match value {
             _ if value > 0.0 => true,
@@ -232,21 +225,14 @@ pub fn motor_symbols(store: &TermStore, program: TermId) -> Result<Vec<MotorSymb
             Term::Repeat(motion, count) => match *store.get(count) {
                 Term::Literal(Literal::Natural(count)) => (motion, count),
                 _ => {
-                    return Err(MotorError::NotMotor {
-                        found: print(store, run),
-                    });
+                    return Err(MotorError::NotMotor { found: print(store, run) });
                 }
             },
             _ => (run, 1),
         };
-        let symbol = symbol_of(store, motion).ok_or_else(|| MotorError::NotMotor {
-            found: print(store, motion),
-        })?;
+        let symbol = symbol_of(store, motion).ok_or_else(|| MotorError::NotMotor { found: print(store, motion) })?;
         let room = MAX_MOTOR_SYMBOLS - symbols.len();
-        let count = usize::try_from(count)
-            .ok()
-            .filter(|&count| count <= room)
-            .ok_or(MotorError::TooLong)?;
+        let count = usize::try_from(count).ok().filter(|&count| count <= room).ok_or(MotorError::TooLong)?;
         symbols.extend(std::iter::repeat_n(symbol, count));
     }
     Ok(symbols)
@@ -269,9 +255,7 @@ fn symbol_of(store: &TermStore, motion: TermId) -> Option<MotorSymbol> {
     let (Term::Constant(function), Term::Constant(argument)) = (store.get(function), store.get(argument)) else {
         return None;
     };
-    let symbol = MotorSymbol::ALL
-        .into_iter()
-        .find(|symbol| symbol.name() == store.spelling(*argument))?;
+    let symbol = MotorSymbol::ALL.into_iter().find(|symbol| symbol.name() == store.spelling(*argument))?;
     let injection = if symbol.is_gripper() { "grip" } else { "move" };
     (store.spelling(*function) == injection).then_some(symbol)
 }
@@ -322,23 +306,11 @@ mod tests {
 
     #[test]
     fn bad_rows_are_errors() {
-        assert!(matches!(
-            quantize(&[vec![0.0; 5]], 0.1),
-            Err(MotorError::WrongLength { row: 0, found: 5 })
-        ));
-        assert!(matches!(
-            quantize(&[vec![0.0; 7], vec![0.0; 6]], 0.1),
-            Err(MotorError::WrongLength { row: 1, .. })
-        ));
+        assert!(matches!(quantize(&[vec![0.0; 5]], 0.1), Err(MotorError::WrongLength { row: 0, found: 5 })));
+        assert!(matches!(quantize(&[vec![0.0; 7], vec![0.0; 6]], 0.1), Err(MotorError::WrongLength { row: 1, .. })));
         let bad = [0.0, 0.0, f64::INFINITY, 0.0, 0.0, 0.0];
-        assert!(matches!(
-            quantize(&[bad], 0.1),
-            Err(MotorError::NotFinite { row: 0, column: 2, .. })
-        ));
-        assert!(matches!(
-            quantize(&[[0.0; 6]], f64::NAN),
-            Err(MotorError::BadDeadBand { .. })
-        ));
+        assert!(matches!(quantize(&[bad], 0.1), Err(MotorError::NotFinite { row: 0, column: 2, .. })));
+        assert!(matches!(quantize(&[[0.0; 6]], f64::NAN), Err(MotorError::BadDeadBand { .. })));
     }
 
     #[test]

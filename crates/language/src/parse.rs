@@ -32,13 +32,7 @@ pub struct Parsed {
 /// Parses a term. All names must be bound or in the signature; types are not checked.
 pub fn parse(store: &mut TermStore, signature: &Signature, source: &str) -> Result<Parsed, Report> {
     let cursor = Cursor::new(source);
-    let mut parser = Parser {
-        cursor,
-        store,
-        signature,
-        spans: SpanTree::default(),
-        scope: Vec::new(),
-    };
+    let mut parser = Parser { cursor, store, signature, spans: SpanTree::default(), scope: Vec::new() };
     let parsed = parser.term();
     let Parser { cursor, mut spans, .. } = parser;
     let (term, root) = cursor.finish(source, parsed)?;
@@ -59,10 +53,7 @@ struct Parser<'a> {
 
 impl Parser<'_> {
     fn term(&mut self) -> Option<Written> {
-        let too_deep = SyntaxError::Term {
-            source: TermError::TooDeep,
-            span: self.cursor.span(),
-        };
+        let too_deep = SyntaxError::Term { source: TermError::TooDeep, span: self.cursor.span() };
         if !self.cursor.enter(too_deep) {
             return None;
         }
@@ -162,10 +153,7 @@ impl Parser<'_> {
             }
             Lexeme::Free(written) => {
                 let (_, span) = self.cursor.advance();
-                let index = written
-                    .parse::<u32>()
-                    .ok()
-                    .and_then(|index| index.checked_add(self.scope.len() as u32));
+                let index = written.parse::<u32>().ok().and_then(|index| index.checked_add(self.scope.len() as u32));
                 let Some(index) = index else {
                     let wanted = "the index of a free variable";
                     self.cursor.error(SyntaxError::BadNumber { written, wanted, span });
@@ -216,21 +204,13 @@ impl Parser<'_> {
             (None, Some(entry)) => self.store.constant(entry.name),
             (None, None) => {
                 let store = &*self.store;
-                let known = self
-                    .scope
-                    .iter()
-                    .copied()
-                    .chain(self.signature.entries().iter().map(|entry| entry.name));
+                let known = self.scope.iter().copied().chain(self.signature.entries().iter().map(|entry| entry.name));
                 let help = suggest(
                     word,
                     known.map(|name| store.spelling(name)),
                     "bind it with `\\`, define it in the library, or quote it if it is the name of an object",
                 );
-                self.cursor.error(SyntaxError::UnknownName {
-                    name: word.to_string(),
-                    help,
-                    span,
-                });
+                self.cursor.error(SyntaxError::UnknownName { name: word.to_string(), help, span });
                 self.cursor.advance();
                 return None;
             }
@@ -319,11 +299,7 @@ impl Parser<'_> {
         let (_, span) = self.cursor.advance();
         let value = written.parse().ok().filter(|value: &f64| value.is_finite());
         if value.is_none() {
-            self.cursor.error(SyntaxError::BadNumber {
-                written,
-                wanted: "a finite number",
-                span,
-            });
+            self.cursor.error(SyntaxError::BadNumber { written, wanted: "a finite number", span });
         }
         value
     }
@@ -419,10 +395,7 @@ mod tests {
 
     #[test]
     fn an_open_bracket_is_one_error() {
-        assert_eq!(
-            errors("seq[pick \"a\", (open \"b\""),
-            ["found the end of the text, wanted `)`"]
-        );
+        assert_eq!(errors("seq[pick \"a\", (open \"b\""), ["found the end of the text, wanted `)`"]);
         assert_eq!(errors("seq[(pick \"a\", open \"b\"]").len(), 1);
     }
 
@@ -433,12 +406,8 @@ mod tests {
         let source = "seq[pick \"a\", seq[open \"b\", close \"c\"], seq[]]";
         let Parsed { term, spans } = parse(&mut store, &signature, source).unwrap();
         let root = spans.root().unwrap();
-        let written: Vec<&str> = spans
-            .children(root)
-            .iter()
-            .map(|&node| spans.span(node))
-            .map(|s| &source[s.start..s.end])
-            .collect();
+        let written: Vec<&str> =
+            spans.children(root).iter().map(|&node| spans.span(node)).map(|s| &source[s.start..s.end]).collect();
         assert_eq!(store.get(term).children().len(), 3);
         assert_eq!(written, ["pick \"a\"", "open \"b\"", "close \"c\""]);
     }

@@ -50,14 +50,8 @@ pub fn parse_scheme(types: &mut TypeStore, source: &str) -> Result<Scheme, Repor
     if let (Some(bound), Some(id)) = (bound, parsed) {
         for variable in types.variables_of(id) {
             if !bound.contains(&variable) {
-                let span = Span {
-                    start: 0,
-                    end: source.len(),
-                };
-                cursor.errors.push(SyntaxError::UnboundTypeVariable {
-                    name: variable.name(),
-                    span,
-                });
+                let span = Span { start: 0, end: source.len() };
+                cursor.errors.push(SyntaxError::UnboundTypeVariable { name: variable.name(), span });
             }
         }
     }
@@ -80,14 +74,7 @@ impl Cursor {
     pub(crate) fn new(source: &str) -> Cursor {
         let mut errors = Vec::new();
         let lexemes = lex(source, &mut errors);
-        Cursor {
-            lexemes,
-            at: 0,
-            nesting: 0,
-            errors,
-            last_error: None,
-            gave_up: false,
-        }
+        Cursor { lexemes, at: 0, nesting: 0, errors, last_error: None, gave_up: false }
     }
 
     pub(crate) fn peek(&self) -> &Lexeme {
@@ -95,18 +82,12 @@ impl Cursor {
     }
 
     pub(crate) fn span(&self) -> Span {
-        self.lexemes
-            .get(self.at)
-            .or(self.lexemes.last())
-            .map_or(Span::default(), |&(_, span)| span)
+        self.lexemes.get(self.at).or(self.lexemes.last()).map_or(Span::default(), |&(_, span)| span)
     }
 
     /// The end of what was read last.
     pub(crate) fn last_span(&self) -> Span {
-        self.at
-            .checked_sub(1)
-            .and_then(|at| self.lexemes.get(at))
-            .map_or(Span::default(), |&(_, span)| span)
+        self.at.checked_sub(1).and_then(|at| self.lexemes.get(at)).map_or(Span::default(), |&(_, span)| span)
     }
 
     pub(crate) fn advance(&mut self) -> (Lexeme, Span) {
@@ -131,12 +112,7 @@ impl Cursor {
             return;
         }
         let (found, span) = (self.peek().describe(), self.span());
-        self.error(SyntaxError::Unexpected {
-            found,
-            wanted: wanted.to_string(),
-            span,
-            origin,
-        });
+        self.error(SyntaxError::Unexpected { found, wanted: wanted.to_string(), span, origin });
     }
 
     pub(crate) fn expect(&mut self, wanted: &Lexeme, origin: Option<Span>) -> Option<Span> {
@@ -216,10 +192,7 @@ impl Cursor {
         match self.peek().clone() {
             Lexeme::LeftParen => {
                 let (_, origin) = self.advance();
-                let too_deep = SyntaxError::Type {
-                    source: TypeError::TooLarge,
-                    span: origin,
-                };
+                let too_deep = SyntaxError::Type { source: TypeError::TooLarge, span: origin };
                 if !self.enter(too_deep) {
                     return None;
                 }
@@ -234,15 +207,9 @@ impl Cursor {
                 let id = base.or_else(|| TypeVar::from_name(&word).map(|variable| types.variable(variable)));
                 if id.is_none() {
                     let names = Base::ALL.map(Base::name);
-                    let fallback = format!(
-                        "the types are {}, variables such as `a`, and arrows between them",
-                        names.join(", ")
-                    );
-                    self.error(SyntaxError::UnknownType {
-                        help: suggest(&word, names, &fallback),
-                        name: word,
-                        span,
-                    });
+                    let fallback =
+                        format!("the types are {}, variables such as `a`, and arrows between them", names.join(", "));
+                    self.error(SyntaxError::UnknownType { help: suggest(&word, names, &fallback), name: word, span });
                 }
                 self.advance();
                 id
@@ -262,12 +229,8 @@ mod tests {
     #[test]
     fn types_round_trip() {
         let mut types = TypeStore::new();
-        for text in [
-            "Lang -> Pose -> Motion",
-            "(a -> Motion) -> a -> b1",
-            "Twist",
-            "((a -> b) -> c) -> (a -> b) -> c",
-        ] {
+        for text in ["Lang -> Pose -> Motion", "(a -> Motion) -> a -> b1", "Twist", "((a -> b) -> c) -> (a -> b) -> c"]
+        {
             let id = parse_type(&mut types, text).unwrap();
             assert_eq!(types.show(id), text);
         }

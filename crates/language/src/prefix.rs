@@ -82,11 +82,7 @@ pub enum PrefixError {
 
 /// Why a token is refused, before anyone asks for it in words: a search refuses most of its vocabulary at every step.
 enum Rejection {
-    Mismatch {
-        found: TypeId,
-        wanted: TypeId,
-        substitution: Substitution,
-    },
+    Mismatch { found: TypeId, wanted: TypeId, substitution: Substitution },
     Because(PrefixError),
 }
 
@@ -171,33 +167,15 @@ impl PrefixChecker {
         let mut substitution = Substitution::new();
         let scheme = types.generalise(goal);
         let wanted = substitution.instantiate(&mut types, scheme).unwrap_or(goal);
-        let hole = Hole {
-            wanted,
-            level: 1,
-            place: Place::Anywhere,
-        };
-        let root = Frame {
-            holes: Holes::Parts {
-                parts: Arc::new([hole]),
-                next: 0,
-            },
-            scope: Scope::default(),
-            below: None,
-        };
-        let schemes = signature
-            .entries()
-            .iter()
-            .map(|entry| (entry.name, entry.scheme))
-            .collect();
+        let hole = Hole { wanted, level: 1, place: Place::Anywhere };
+        let root =
+            Frame { holes: Holes::Parts { parts: Arc::new([hole]), next: 0 }, scope: Scope::default(), below: None };
+        let schemes = signature.entries().iter().map(|entry| (entry.name, entry.scheme)).collect();
         let uninhabited = uninhabited(&types, signature);
         PrefixChecker {
             types,
             schemes,
-            start: PrefixState {
-                substitution,
-                stack: Some(Arc::new(root)),
-                size: 0,
-            },
+            start: PrefixState { substitution, stack: Some(Arc::new(root)), size: 0 },
             uninhabited,
         }
     }
@@ -226,29 +204,19 @@ impl PrefixChecker {
 
     /// Which tokens of the vocabulary may come next, in its order.
     pub fn allowed(&mut self, state: &PrefixState, vocabulary: &[Token]) -> Vec<bool> {
-        vocabulary
-            .iter()
-            .map(|&token| self.extended(state, token).is_ok())
-            .collect()
+        vocabulary.iter().map(|&token| self.extended(state, token).is_ok()).collect()
     }
 
     /// The prefix with one more token.
     pub fn step(&mut self, state: &PrefixState, token: Token) -> Result<PrefixState, PrefixError> {
         self.extended(state, token).map_err(|rejection| match rejection {
             Rejection::Because(error) => error,
-            Rejection::Mismatch {
-                found,
-                wanted,
-                mut substitution,
-            } => {
+            Rejection::Mismatch { found, wanted, mut substitution } => {
                 let mut shown = |id| match substitution.resolve(&mut self.types, id) {
                     Ok(resolved) => self.types.show(resolved),
                     Err(error) => error.to_string(),
                 };
-                PrefixError::Mismatch {
-                    found: shown(found),
-                    wanted: shown(wanted),
-                }
+                PrefixError::Mismatch { found: shown(found), wanted: shown(wanted) }
             }
         })
     }
@@ -257,16 +225,11 @@ impl PrefixChecker {
         let frame = state.stack.as_ref().ok_or(PrefixError::Complete)?;
         if token == Token::EndSeq {
             return match frame.holes {
-                Holes::Items { count: 1, .. } => refuse(PrefixError::NotCanonical {
-                    reason: "a sequence of one is that one",
-                }),
-                Holes::Items { .. } => Ok(PrefixState {
-                    stack: frame.below.clone(),
-                    ..state.clone()
-                }),
-                Holes::Parts { .. } => refuse(PrefixError::NotCanonical {
-                    reason: "no sequence is open here",
-                }),
+                Holes::Items { count: 1, .. } => {
+                    refuse(PrefixError::NotCanonical { reason: "a sequence of one is that one" })
+                }
+                Holes::Items { .. } => Ok(PrefixState { stack: frame.below.clone(), ..state.clone() }),
+                Holes::Parts { .. } => refuse(PrefixError::NotCanonical { reason: "no sequence is open here" }),
             };
         }
         let hole = next_hole(frame);
@@ -280,11 +243,7 @@ impl PrefixChecker {
         }
         let holes = self.fill(&mut next.substitution, &frame.scope, hole, token)?;
         if let Some((holes, scope)) = holes {
-            next.stack = Some(Arc::new(Frame {
-                holes,
-                scope,
-                below: next.stack.take(),
-            }));
+            next.stack = Some(Arc::new(Frame { holes, scope, below: next.stack.take() }));
         }
         Ok(next)
     }
@@ -305,24 +264,12 @@ impl PrefixChecker {
         if level > MAX_DEPTH || (level == MAX_DEPTH && !matches!(token, Token::Head { .. } | Token::Seq)) {
             return Err(TermError::TooDeep.into());
         }
-        let plain = |wanted| Hole {
-            wanted,
-            level: hole.level + 1,
-            place: Place::Anywhere,
-        };
-        let parts = |holes: &[Hole]| {
-            Ok(Some((
-                Holes::Parts {
-                    parts: holes.into(),
-                    next: 0,
-                },
-                scope.clone(),
-            )))
-        };
+        let plain = |wanted| Hole { wanted, level: hole.level + 1, place: Place::Anywhere };
+        let parts = |holes: &[Hole]| Ok(Some((Holes::Parts { parts: holes.into(), next: 0 }, scope.clone())));
         match (token, hole.place) {
-            (Token::Head { .. } | Token::Apply { .. }, Place::Function) => refuse(PrefixError::NotCanonical {
-                reason: "a head takes its arguments itself, without `Apply`",
-            }),
+            (Token::Head { .. } | Token::Apply { .. }, Place::Function) => {
+                refuse(PrefixError::NotCanonical { reason: "a head takes its arguments itself, without `Apply`" })
+            }
             (Token::Head { head, args }, _) => {
                 let holes = self.arguments(substitution, scope, hole, head, args)?;
                 match holes.is_empty() {
@@ -330,17 +277,13 @@ impl PrefixChecker {
                     false => parts(&holes),
                 }
             }
-            (Token::Apply { args: 0 }, _) => refuse(PrefixError::NotCanonical {
-                reason: "`Apply` has at least one argument",
-            }),
+            (Token::Apply { args: 0 }, _) => {
+                refuse(PrefixError::NotCanonical { reason: "`Apply` has at least one argument" })
+            }
             (Token::Apply { args }, _) => {
                 let domains: Vec<TypeId> = (0..args).map(|_| substitution.fresh(&mut self.types)).collect();
                 let wanted = self.types.arrows(&domains, hole.wanted)?;
-                let mut holes = vec![Hole {
-                    wanted,
-                    level,
-                    place: Place::Function,
-                }];
+                let mut holes = vec![Hole { wanted, level, place: Place::Function }];
                 holes.extend(spine_holes(&domains, hole.level));
                 parts(&holes)
             }
@@ -354,26 +297,14 @@ impl PrefixChecker {
                 let mut inner = scope.clone();
                 inner.types.set(inner.depth, domain);
                 inner.depth += 1;
-                Ok(Some((
-                    Holes::Parts {
-                        parts: Arc::new([plain(codomain)]),
-                        next: 0,
-                    },
-                    inner,
-                )))
+                Ok(Some((Holes::Parts { parts: Arc::new([plain(codomain)]), next: 0 }, inner)))
             }
-            (Token::Seq, Place::Item) => refuse(PrefixError::NotCanonical {
-                reason: "a sequence directly in a sequence is one sequence",
-            }),
+            (Token::Seq, Place::Item) => {
+                refuse(PrefixError::NotCanonical { reason: "a sequence directly in a sequence is one sequence" })
+            }
             (Token::Seq, _) => {
                 self.unify(substitution, TypeId::MOTION, hole.wanted)?;
-                Ok(Some((
-                    Holes::Items {
-                        count: 0,
-                        level: hole.level + 1,
-                    },
-                    scope.clone(),
-                )))
+                Ok(Some((Holes::Items { count: 0, level: hole.level + 1 }, scope.clone())))
             }
             (Token::Repeat, _) => {
                 self.unify(substitution, TypeId::MOTION, hole.wanted)?;
@@ -383,9 +314,7 @@ impl PrefixChecker {
                 self.unify(substitution, TypeId::MOTION, hole.wanted)?;
                 parts(&[plain(TypeId::BOOL), plain(TypeId::MOTION), plain(TypeId::MOTION)])
             }
-            (Token::EndSeq, _) => refuse(PrefixError::NotCanonical {
-                reason: "no sequence is open here",
-            }),
+            (Token::EndSeq, _) => refuse(PrefixError::NotCanonical { reason: "no sequence is open here" }),
         }
     }
 
@@ -402,8 +331,7 @@ impl PrefixChecker {
             Head::Literal(literal) => literal.type_id(),
             Head::Variable(index) => {
                 let at = scope.depth.checked_sub(index.0.saturating_add(1));
-                at.and_then(|at| scope.types.get(at))
-                    .ok_or(PrefixError::FreeVariable { index: index.0 })?
+                at.and_then(|at| scope.types.get(at)).ok_or(PrefixError::FreeVariable { index: index.0 })?
             }
             Head::Constant(name) => {
                 let scheme = *self.schemes.get(&name).ok_or(PrefixError::UnknownConstant)?;
@@ -439,11 +367,9 @@ impl PrefixChecker {
         match substitution.unify(&self.types, found, wanted) {
             Ok(()) => Ok(()),
             Err(UnifyError::TooLarge(source)) => Err(source.into()),
-            Err(UnifyError::Mismatch { .. } | UnifyError::Infinite { .. }) => Err(Rejection::Mismatch {
-                found,
-                wanted,
-                substitution: substitution.clone(),
-            }),
+            Err(UnifyError::Mismatch { .. } | UnifyError::Infinite { .. }) => {
+                Err(Rejection::Mismatch { found, wanted, substitution: substitution.clone() })
+            }
         }
     }
 }
@@ -454,11 +380,7 @@ fn refuse<T>(error: PrefixError) -> Result<T, Rejection> {
 
 fn next_hole(frame: &Frame) -> Hole {
     match &frame.holes {
-        Holes::Items { level, .. } => Hole {
-            wanted: TypeId::MOTION,
-            level: *level,
-            place: Place::Item,
-        },
+        Holes::Items { level, .. } => Hole { wanted: TypeId::MOTION, level: *level, place: Place::Item },
         Holes::Parts { parts, next } => parts[*next],
     }
 }
@@ -467,30 +389,16 @@ fn next_hole(frame: &Frame) -> Hole {
 fn without_next_hole(frame: &Arc<Frame>) -> Option<Arc<Frame>> {
     let holes = match &frame.holes {
         Holes::Parts { parts, next } if next + 1 >= parts.len() => return frame.below.clone(),
-        Holes::Parts { parts, next } => Holes::Parts {
-            parts: parts.clone(),
-            next: next + 1,
-        },
-        Holes::Items { count, level } => Holes::Items {
-            count: count + 1,
-            level: *level,
-        },
+        Holes::Parts { parts, next } => Holes::Parts { parts: parts.clone(), next: next + 1 },
+        Holes::Items { count, level } => Holes::Items { count: count + 1, level: *level },
     };
-    Some(Arc::new(Frame {
-        holes,
-        scope: frame.scope.clone(),
-        below: frame.below.clone(),
-    }))
+    Some(Arc::new(Frame { holes, scope: frame.scope.clone(), below: frame.below.clone() }))
 }
 
 /// The arguments of a spine at `level`: the first of n lies under n applications, the last under one.
 fn spine_holes(domains: &[TypeId], level: u32) -> impl Iterator<Item = Hole> {
     let count = domains.len() as u32;
-    (0..count).zip(domains).map(move |(at, &wanted)| Hole {
-        wanted,
-        level: level + count - at,
-        place: Place::Anywhere,
-    })
+    (0..count).zip(domains).map(move |(at, &wanted)| Hole { wanted, level: level + count - at, place: Place::Anywhere })
 }
 
 /// How many nodes of the term a token stands for.

@@ -55,17 +55,8 @@ struct Printer<'s> {
 
 impl<'s> Printer<'s> {
     fn new(store: &'s TermStore, term: TermId) -> Printer<'s> {
-        let taken = store
-            .constants(term)
-            .into_iter()
-            .map(|name| store.spelling(name).to_string())
-            .collect();
-        Printer {
-            store,
-            taken,
-            scope: Vec::new(),
-            text: String::new(),
-        }
+        let taken = store.constants(term).into_iter().map(|name| store.spelling(name).to_string()).collect();
+        Printer { store, taken, scope: Vec::new(), text: String::new() }
     }
 
     /// Writes the term on one line; stops and says no once the text is longer than `limit` bytes.
@@ -217,11 +208,7 @@ impl<'s> Printer<'s> {
             name = format!("{written}{suffix}");
         }
         let _ = write!(self.text, "\\{name}");
-        if let Term::Lambda {
-            annotation: Some(annotation),
-            ..
-        } = store.get(lambda)
-        {
+        if let Term::Lambda { annotation: Some(annotation), .. } = store.get(lambda) {
             let _ = write!(self.text, ":{}", store.types().show(*annotation));
         }
         self.text.push('.');
@@ -265,11 +252,7 @@ fn write_vector(kind: &str, vector: Vector6, text: &mut String) {
         text.push_str(if at == 0 { "[" } else { ", " });
         // Both forms are the shortest that read back as the same bits.
         let plain = value == 0.0 || (1e-5..1e15).contains(&value.abs());
-        let _ = if plain {
-            write!(text, "{value}")
-        } else {
-            write!(text, "{value:e}")
-        };
+        let _ = if plain { write!(text, "{value}") } else { write!(text, "{value:e}") };
     }
     text.push(']');
 }

@@ -22,11 +22,7 @@ pub const DEFAULT_PRIM_TYPES: [(&str, &str, &str); 61] = [
     ("put", "Lang -> Pose -> Motion", "pick the object up and place it there"),
     ("push", "Lang -> Pose -> Motion", "push the object there"),
     ("pull", "Lang -> Pose -> Motion", "pull the object there"),
-    (
-        "stack",
-        "Lang -> Lang -> Motion",
-        "stack the first object on the second",
-    ),
+    ("stack", "Lang -> Lang -> Motion", "stack the first object on the second"),
     ("open", "Lang -> Motion", "open the container"),
     ("close", "Lang -> Motion", "close the container"),
     ("turn_on", "Lang -> Motion", "turn the appliance on"),
@@ -57,11 +53,7 @@ pub const DEFAULT_PRIM_TYPES: [(&str, &str, &str); 61] = [
     ("center", "Pose", "the centre"),
     // References to objects.
     ("at", "Lang -> Pose -> Lang", "the object of that name that is there"),
-    (
-        "part",
-        "Lang -> Lang -> Lang",
-        "the first object as a part of the second",
-    ),
+    ("part", "Lang -> Lang -> Lang", "the first object as a part of the second"),
     ("both", "Lang -> Lang -> Lang", "both objects"),
     // Conditions.
     ("holding", "Lang -> Bool", "the gripper holds the object"),
@@ -72,11 +64,7 @@ pub const DEFAULT_PRIM_TYPES: [(&str, &str, &str); 61] = [
     // Motor types as motions.
     ("move", "Twist -> Motion", "move with this twist for one step"),
     ("press", "Wrench -> Motion", "press with this wrench for one step"),
-    (
-        "grip",
-        "GripperPhase -> Motion",
-        "do this with the gripper for one step",
-    ),
+    ("grip", "GripperPhase -> Motion", "do this with the gripper for one step"),
     ("goto", "Pose -> Motion", "bring the hand to this pose"),
     // The motor alphabet: 12 signed axes, standing still, and four gripper phases.
     ("x_pos", "Twist", "one step along +x"),
@@ -95,11 +83,7 @@ pub const DEFAULT_PRIM_TYPES: [(&str, &str, &str); 61] = [
     ("grip_open", "GripperPhase", "open the gripper"),
     ("grip_close", "GripperPhase", "close the gripper"),
     ("hold_open", "GripperPhase", "keep the gripper open and the hand still"),
-    (
-        "hold_closed",
-        "GripperPhase",
-        "keep the gripper closed and the hand still",
-    ),
+    ("hold_closed", "GripperPhase", "keep the gripper closed and the hand still"),
 ];
 
 /// What a constant is.
@@ -221,22 +205,10 @@ impl Signature {
     ) -> Result<Name, SignatureError> {
         let scheme = parse_scheme(store.types_mut(), type_text).map_err(|report| SignatureError::BadType {
             name: name.to_string(),
-            message: report
-                .errors
-                .iter()
-                .map(ToString::to_string)
-                .collect::<Vec<_>>()
-                .join("; "),
+            message: report.errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
         })?;
         let name = store.name(name)?;
-        self.insert(
-            store,
-            Entry {
-                name,
-                scheme,
-                kind: Kind::Primitive { doc: doc.to_string() },
-            },
-        )
+        self.insert(store, Entry { name, scheme, kind: Kind::Primitive { doc: doc.to_string() } })
     }
 
     /// Adds a library entry: infers and generalises the type of its definition.
@@ -247,18 +219,9 @@ impl Signature {
         if store.constants(body).contains(&spelled) && self.get(spelled).is_none() {
             return Err(SignatureError::Recursive { name: name.to_string() });
         }
-        let scheme = infer(store, self, body).map_err(|errors| SignatureError::IllTyped {
-            name: name.to_string(),
-            errors,
-        })?;
-        self.insert(
-            store,
-            Entry {
-                name: spelled,
-                scheme,
-                kind: Kind::Library { body },
-            },
-        )
+        let scheme =
+            infer(store, self, body).map_err(|errors| SignatureError::IllTyped { name: name.to_string(), errors })?;
+        self.insert(store, Entry { name: spelled, scheme, kind: Kind::Library { body } })
     }
 
     /// Removes a library entry that no other entry calls. Programs that call it must be inlined before.
@@ -268,18 +231,10 @@ impl Signature {
             return Err(SignatureError::NotDefined { name: spelling(name) });
         };
         if let Some((user, _)) = self.library().find(|&(_, body)| store.constants(body).contains(&name)) {
-            return Err(SignatureError::InUse {
-                name: spelling(name),
-                user: spelling(user.name),
-            });
+            return Err(SignatureError::InUse { name: spelling(name), user: spelling(user.name) });
         }
         let removed = self.entries.remove(at);
-        self.positions = self
-            .entries
-            .iter()
-            .enumerate()
-            .map(|(at, entry)| (entry.name, at))
-            .collect();
+        self.positions = self.entries.iter().enumerate().map(|(at, entry)| (entry.name, at)).collect();
         Ok(removed)
     }
 
@@ -295,12 +250,7 @@ impl Signature {
         while let Some(&name) = needed.get(at) {
             if let Some(body) = self.get(name).and_then(Entry::body).filter(|_| chosen(name)) {
                 let inner = store.constants(body);
-                needed.extend(
-                    inner
-                        .into_iter()
-                        .filter(|inner| !needed.contains(inner))
-                        .collect::<Vec<_>>(),
-                );
+                needed.extend(inner.into_iter().filter(|inner| !needed.contains(inner)).collect::<Vec<_>>());
             }
             at += 1;
         }
@@ -332,17 +282,13 @@ impl Signature {
 
     /// The library entries with their definitions, in order of definition.
     pub fn library(&self) -> impl Iterator<Item = (&Entry, TermId)> {
-        self.entries
-            .iter()
-            .filter_map(|entry| entry.body().map(|body| (entry, body)))
+        self.entries.iter().filter_map(|entry| entry.body().map(|body| (entry, body)))
     }
 
     fn insert(&mut self, store: &TermStore, entry: Entry) -> Result<Name, SignatureError> {
         let name = entry.name;
         if self.positions.contains_key(&name) {
-            return Err(SignatureError::Taken {
-                name: store.spelling(name).to_string(),
-            });
+            return Err(SignatureError::Taken { name: store.spelling(name).to_string() });
         }
         self.positions.insert(name, self.entries.len());
         self.entries.push(entry);
@@ -396,59 +342,33 @@ mod tests {
             ("twice", r"\f. \x. f (f x)"),
             ("f1", r#"twice (\m. seq[m, m]) (f0 "bowl" (twice (\p. p) left))"#),
         ]);
-        let shown: Vec<String> = signature
-            .library()
-            .map(|(entry, _)| store.types().show_scheme(entry.scheme))
-            .collect();
-        assert_eq!(
-            shown,
-            ["Lang -> Pose -> Motion", "forall a. (a -> a) -> a -> a", "Motion"]
-        );
+        let shown: Vec<String> =
+            signature.library().map(|(entry, _)| store.types().show_scheme(entry.scheme)).collect();
+        assert_eq!(shown, ["Lang -> Pose -> Motion", "forall a. (a -> a) -> a -> a", "Motion"]);
     }
 
     #[test]
     fn bad_definitions_are_refused() {
         let (mut store, mut signature) = library(&[]);
         let body = store.call("f0", &[]).unwrap();
-        assert!(matches!(
-            signature.define(&mut store, "f0", body),
-            Err(SignatureError::Recursive { .. })
-        ));
-        assert!(matches!(
-            signature.define(&mut store, "g", body),
-            Err(SignatureError::IllTyped { .. })
-        ));
+        assert!(matches!(signature.define(&mut store, "f0", body), Err(SignatureError::Recursive { .. })));
+        assert!(matches!(signature.define(&mut store, "g", body), Err(SignatureError::IllTyped { .. })));
         let body = store.seq(&[]).unwrap();
-        assert!(matches!(
-            signature.define(&mut store, "pick", body),
-            Err(SignatureError::Taken { .. })
-        ));
-        assert!(matches!(
-            signature.define(&mut store, "seq", body),
-            Err(SignatureError::BadName(_))
-        ));
+        assert!(matches!(signature.define(&mut store, "pick", body), Err(SignatureError::Taken { .. })));
+        assert!(matches!(signature.define(&mut store, "seq", body), Err(SignatureError::BadName(_))));
     }
 
     #[test]
     fn inlining_removes_the_chosen_calls_and_frees_the_entry() {
-        let (mut store, mut signature) = library(&[
-            ("f0", r"\x. pick x"),
-            ("f1", r#"seq[f0 "a", f0 "b"]"#),
-            ("f2", "repeat(f1, 2)"),
-        ]);
+        let (mut store, mut signature) =
+            library(&[("f0", r"\x. pick x"), ("f1", r#"seq[f0 "a", f0 "b"]"#), ("f2", "repeat(f1, 2)")]);
         let [f0, f1, f2] = ["f0", "f1", "f2"].map(|name| store.find_name(name).unwrap());
         let call = store.constant(f2);
         let all = signature.inline(&mut store, call, |_| true).unwrap();
-        assert_eq!(
-            print(&store, all),
-            r#"repeat(seq[(\x. pick x) "a", (\x. pick x) "b"], 2)"#
-        );
+        assert_eq!(print(&store, all), r#"repeat(seq[(\x. pick x) "a", (\x. pick x) "b"], 2)"#);
         let some = signature.inline(&mut store, call, |name| name != f0).unwrap();
         assert_eq!(print(&store, some), r#"repeat(seq[f0 "a", f0 "b"], 2)"#);
-        assert!(matches!(
-            signature.remove(&store, f1),
-            Err(SignatureError::InUse { .. })
-        ));
+        assert!(matches!(signature.remove(&store, f1), Err(SignatureError::InUse { .. })));
         assert!(signature.remove(&store, f2).is_ok() && signature.remove(&store, f1).is_ok());
         assert!(signature.get(f0).is_some() && signature.get(f1).is_none());
     }

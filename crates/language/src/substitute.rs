@@ -27,10 +27,7 @@ impl TermStore {
     /// The term with all free indices raised, for a place under `by` more binders.
     pub fn raise(&mut self, term: TermId, by: u32) -> Result<TermId, TermError> {
         let mut raise = |store: &mut TermStore, index: u32, depth: u32| {
-            let raised = index
-                .checked_add(by)
-                .and_then(|sum| sum.checked_add(depth))
-                .ok_or(TermError::TooDeep)?;
+            let raised = index.checked_add(by).and_then(|sum| sum.checked_add(depth)).ok_or(TermError::TooDeep)?;
             Ok(store.variable(Index(raised)))
         };
         self.map_free(term, 0, &mut raise, &mut FxHashMap::default())
@@ -61,13 +58,7 @@ impl TermStore {
     /// `max_size` bounds the size of every intermediate term and of the result, `max_steps` the nodes visited or copied
     /// ([`MAX_NORMALIZE_STEPS`] is a good value). Arguments are normalised first, and every shared subterm once.
     pub fn beta_normalize(&mut self, term: TermId, max_size: u32, max_steps: u64) -> Result<TermId, TermError> {
-        let mut normalizer = Normalizer {
-            store: self,
-            known: FxHashMap::default(),
-            steps: 0,
-            max_size,
-            max_steps,
-        };
+        let mut normalizer = Normalizer { store: self, known: FxHashMap::default(), steps: 0, max_size, max_steps };
         normalizer.normal(term, 0)
     }
 
@@ -194,17 +185,11 @@ mod tests {
 
     #[test]
     fn divergence_and_explosion_are_errors() {
-        assert!(matches!(
-            normal(r"(\x. x x) (\x. x x)"),
-            Err(TermError::TooManySteps { .. })
-        ));
+        assert!(matches!(normal(r"(\x. x x) (\x. x x)"), Err(TermError::TooManySteps { .. })));
         let grow = r"(\x. seq[x x, x x]) (\x. seq[x x, x x])";
         assert!(normal(grow).is_err());
         let double = format!("{}still{}", r"(\x. seq[x, x]) (".repeat(30), ")".repeat(30));
-        assert!(matches!(
-            normal(&double),
-            Err(TermError::TooLarge { .. } | TermError::TooManySteps { .. })
-        ));
+        assert!(matches!(normal(&double), Err(TermError::TooLarge { .. } | TermError::TooManySteps { .. })));
     }
 
     #[test]

@@ -53,10 +53,7 @@ impl Vector6 {
     /// Six finite numbers: linear part first, then angular.
     pub fn new(values: [f64; 6]) -> Result<Vector6, TermError> {
         match values.iter().position(|value| !value.is_finite()) {
-            Some(index) => Err(TermError::NotFinite {
-                index,
-                value: values[index],
-            }),
+            Some(index) => Err(TermError::NotFinite { index, value: values[index] }),
             None => Ok(Vector6(values.map(f64::to_bits))),
         }
     }
@@ -341,9 +338,7 @@ impl TermStore {
 
     /// A function applied to several arguments.
     pub fn apply_all(&mut self, function: TermId, arguments: &[TermId]) -> Result<TermId, TermError> {
-        arguments
-            .iter()
-            .try_fold(function, |function, &argument| self.apply(function, argument))
+        arguments.iter().try_fold(function, |function, &argument| self.apply(function, argument))
     }
 
     /// A constant, by its spelling, applied to arguments.
@@ -388,13 +383,7 @@ impl TermStore {
             Term::Variable(_) | Term::Constant(_) | Term::Literal(_) => Ok(id),
             Term::Lambda { annotation, body } => {
                 let binder = self.binder(id);
-                self.intern(
-                    Term::Lambda {
-                        annotation,
-                        body: part(0, body),
-                    },
-                    binder,
-                )
+                self.intern(Term::Lambda { annotation, body: part(0, body) }, binder)
             }
             Term::Apply(function, argument) => self.apply(part(0, function), part(1, argument)),
             Term::Seq(_) => self.seq(parts),
@@ -439,23 +428,11 @@ impl TermStore {
     }
 
     fn leaf(&mut self, term: Term, reach: u32) -> TermId {
-        self.insert(Node {
-            term,
-            binder: None,
-            size: 1,
-            depth: 1,
-            reach,
-        })
+        self.insert(Node { term, binder: None, size: 1, depth: 1, reach })
     }
 
     fn intern(&mut self, term: Term, binder: Option<Name>) -> Result<TermId, TermError> {
-        let mut node = Node {
-            binder,
-            size: 1,
-            depth: 0,
-            reach: 0,
-            term: Term::Seq(Arc::new([])),
-        };
+        let mut node = Node { binder, size: 1, depth: 0, reach: 0, term: Term::Seq(Arc::new([])) };
         for (child, binders) in term.children() {
             let part = self.node(child);
             node.size = node.size.saturating_add(part.size);

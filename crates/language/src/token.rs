@@ -94,18 +94,9 @@ fn write(store: &TermStore, term: TermId, tokens: &mut Vec<Token>) {
     let (head, arguments) = store.spine(term);
     let args = arguments.len() as u32;
     match store.get(head) {
-        Term::Variable(index) => tokens.push(Token::Head {
-            head: Head::Variable(*index),
-            args,
-        }),
-        Term::Constant(name) => tokens.push(Token::Head {
-            head: Head::Constant(*name),
-            args,
-        }),
-        Term::Literal(literal) => tokens.push(Token::Head {
-            head: Head::Literal(*literal),
-            args,
-        }),
+        Term::Variable(index) => tokens.push(Token::Head { head: Head::Variable(*index), args }),
+        Term::Constant(name) => tokens.push(Token::Head { head: Head::Constant(*name), args }),
+        Term::Literal(literal) => tokens.push(Token::Head { head: Head::Literal(*literal), args }),
         other => {
             if args > 0 {
                 tokens.push(Token::Apply { args });
@@ -179,10 +170,7 @@ impl Reader<'_> {
                     items.push(self.term(store, level + 1, Place::Item)?);
                 }
                 if items.len() == 1 {
-                    return Err(TokenError::NotCanonical {
-                        at: self.at,
-                        reason: "a sequence of one is that one",
-                    });
+                    return Err(TokenError::NotCanonical { at: self.at, reason: "a sequence of one is that one" });
                 }
                 self.at += 1;
                 Ok(store.seq(&items)?)
@@ -228,10 +216,7 @@ mod tests {
         let mut store = TermStore::new();
         let signature = Signature::standard(&mut store);
         for seed in 0..300 {
-            let term = Generator::new(seed)
-                .term(&mut store, &signature, TypeId::MOTION, 40)
-                .unwrap()
-                .unwrap();
+            let term = Generator::new(seed).term(&mut store, &signature, TypeId::MOTION, 40).unwrap().unwrap();
             let tokens = tokens_of(&store, term);
             assert_eq!(term_of(&mut store, &tokens), Ok(term));
             assert!(term_of(&mut store, &tokens[..tokens.len() - 1]).is_err());
@@ -241,10 +226,7 @@ mod tests {
     #[test]
     fn sequences_that_no_term_has_are_refused() {
         let mut store = TermStore::new();
-        let one = Token::Head {
-            head: Head::Literal(Literal::Natural(1)),
-            args: 0,
-        };
+        let one = Token::Head { head: Head::Literal(Literal::Natural(1)), args: 0 };
         for tokens in [
             vec![Token::Seq, one, Token::EndSeq],
             vec![Token::Seq, Token::Seq, Token::EndSeq, one, Token::EndSeq],
@@ -254,10 +236,7 @@ mod tests {
             vec![one, one],
             vec![],
             vec![Token::Lambda(None); 100_000],
-            vec![Token::Head {
-                head: Head::Variable(Index(u32::MAX)),
-                args: u32::MAX,
-            }],
+            vec![Token::Head { head: Head::Variable(Index(u32::MAX)), args: u32::MAX }],
         ] {
             assert!(term_of(&mut store, &tokens).is_err());
         }

@@ -46,16 +46,8 @@ pub enum Base {
 
 impl Base {
     /// All base types, in the order of their ids.
-    pub const ALL: [Base; 8] = [
-        Base::Twist,
-        Base::Wrench,
-        Base::GripperPhase,
-        Base::Pose,
-        Base::Lang,
-        Base::Bool,
-        Base::Nat,
-        Base::Motion,
-    ];
+    pub const ALL: [Base; 8] =
+        [Base::Twist, Base::Wrench, Base::GripperPhase, Base::Pose, Base::Lang, Base::Bool, Base::Nat, Base::Motion];
 
     /// The name in the concrete syntax.
     pub fn name(self) -> &'static str {
@@ -123,10 +115,7 @@ impl TypeVar {
             _ if digits.starts_with('0') || !digits.bytes().all(|b| b.is_ascii_digit()) => return None,
             _ => digits.parse().ok()?,
         };
-        round
-            .checked_mul(26)?
-            .checked_add(u32::from(letter - b'a'))
-            .map(TypeVar)
+        round.checked_mul(26)?.checked_add(u32::from(letter - b'a')).map(TypeVar)
     }
 }
 
@@ -201,17 +190,9 @@ impl Default for TypeStore {
 impl TypeStore {
     /// A store that holds the base types.
     pub fn new() -> TypeStore {
-        let mut store = TypeStore {
-            nodes: Vec::new(),
-            ids: FxHashMap::default(),
-        };
+        let mut store = TypeStore { nodes: Vec::new(), ids: FxHashMap::default() };
         for base in Base::ALL {
-            store.intern(Node {
-                kind: Type::Base(base),
-                size: 1,
-                depth: 1,
-                ground: true,
-            });
+            store.intern(Node { kind: Type::Base(base), size: 1, depth: 1, ground: true });
         }
         store
     }
@@ -223,12 +204,7 @@ impl TypeStore {
 
     /// The type of a variable.
     pub fn variable(&mut self, variable: TypeVar) -> TypeId {
-        self.intern(Node {
-            kind: Type::Variable(variable),
-            size: 1,
-            depth: 1,
-            ground: false,
-        })
+        self.intern(Node { kind: Type::Variable(variable), size: 1, depth: 1, ground: false })
     }
 
     /// The function type `domain -> codomain`.
@@ -240,20 +216,12 @@ impl TypeStore {
             return Err(TypeError::TooLarge);
         }
         let ground = left.ground && right.ground;
-        Ok(self.intern(Node {
-            kind: Type::Arrow(domain, codomain),
-            size,
-            depth,
-            ground,
-        }))
+        Ok(self.intern(Node { kind: Type::Arrow(domain, codomain), size, depth, ground }))
     }
 
     /// The function type `d₁ -> … -> dₙ -> codomain`.
     pub fn arrows(&mut self, domains: &[TypeId], codomain: TypeId) -> Result<TypeId, TypeError> {
-        domains
-            .iter()
-            .rev()
-            .try_fold(codomain, |result, &domain| self.arrow(domain, result))
+        domains.iter().rev().try_fold(codomain, |result, &domain| self.arrow(domain, result))
     }
 
     /// Splits `d₁ -> … -> dₙ -> r` into its arguments and the result, which is no arrow.
@@ -294,16 +262,9 @@ impl TypeStore {
     /// Quantifies over all variables of a type.
     pub fn generalise(&mut self, id: TypeId) -> Scheme {
         let variables = self.variables_of(id);
-        let renumbered: Vec<TypeId> = (0..variables.len() as u32)
-            .map(|new| self.variable(TypeVar(new)))
-            .collect();
-        let body = self.replace(id, &|variable| {
-            variables.iter().position(|&v| v == variable).map(|at| renumbered[at])
-        });
-        Scheme {
-            variables: variables.len() as u32,
-            body: body.unwrap_or(id),
-        }
+        let renumbered: Vec<TypeId> = (0..variables.len() as u32).map(|new| self.variable(TypeVar(new))).collect();
+        let body = self.replace(id, &|variable| variables.iter().position(|&v| v == variable).map(|at| renumbered[at]));
+        Scheme { variables: variables.len() as u32, body: body.unwrap_or(id) }
     }
 
     /// Replaces variables by types; those for which `replacement` gives nothing stay.

@@ -66,10 +66,7 @@ impl Substitution {
 
     /// The identity, in which the first `count` variables belong to the caller and are never made fresh.
     pub fn with_variables(count: u32) -> Substitution {
-        Substitution {
-            next: count,
-            ..Substitution::default()
-        }
+        Substitution { next: count, ..Substitution::default() }
     }
 
     /// A variable that was not used before.
@@ -157,12 +154,7 @@ impl Substitution {
         let (rank_a, rank_b) = (rank(self.bindings.get(a.0)), rank(self.bindings.get(b.0)));
         let (child, parent, parent_id) = if rank_a < rank_b { (a, b, b_id) } else { (b, a, a_id) };
         if rank_a == rank_b {
-            self.bindings.set(
-                parent.0,
-                Binding::Root {
-                    rank: rank_a.saturating_add(1),
-                },
-            );
+            self.bindings.set(parent.0, Binding::Root { rank: rank_a.saturating_add(1) });
         }
         self.bindings.set(child.0, Binding::Bound(parent_id));
     }
@@ -232,10 +224,7 @@ mod tests {
         let right = parse_type(&mut types, right).unwrap();
         let mut substitution = Substitution::with_variables(26);
         substitution.unify(&types, left, right)?;
-        let (left, right) = (
-            substitution.resolve(&mut types, left).unwrap(),
-            substitution.resolve(&mut types, right),
-        );
+        let (left, right) = (substitution.resolve(&mut types, left).unwrap(), substitution.resolve(&mut types, right));
         assert_eq!(right, Ok(left));
         let scheme = types.generalise(left);
         Ok(types.show_scheme(scheme))
@@ -244,19 +233,10 @@ mod tests {
     #[test]
     fn examples() {
         assert_eq!(unified("a -> b", "b -> Pose").as_deref(), Ok("Pose -> Pose"));
-        assert_eq!(
-            unified("(a -> b) -> a", "c -> d").as_deref(),
-            Ok("forall a b. (a -> b) -> a")
-        );
-        assert!(matches!(
-            unified("a -> a", "Pose -> Lang"),
-            Err(UnifyError::Mismatch { .. })
-        ));
+        assert_eq!(unified("(a -> b) -> a", "c -> d").as_deref(), Ok("forall a b. (a -> b) -> a"));
+        assert!(matches!(unified("a -> a", "Pose -> Lang"), Err(UnifyError::Mismatch { .. })));
         assert!(matches!(unified("a", "a -> a"), Err(UnifyError::Infinite { .. })));
-        assert!(matches!(
-            unified("a -> b -> a", "(b -> Nat) -> (a -> Nat) -> c"),
-            Err(UnifyError::Infinite { .. })
-        ));
+        assert!(matches!(unified("a -> b -> a", "(b -> Nat) -> (a -> Nat) -> c"), Err(UnifyError::Infinite { .. })));
     }
 
     #[test]

@@ -16,17 +16,11 @@ const LIBERO_90: &str = include_str!("../fixtures/libero_90_instructions.json");
 fn instructions(json: &'static str) -> Vec<&'static str> {
     let pieces: Vec<&str> = json.split('"').collect();
     let quoted = pieces.iter().skip(1).step_by(2).zip(pieces.iter().skip(2).step_by(2));
-    quoted
-        .filter(|(_, after)| !after.starts_with(':'))
-        .map(|(text, _)| *text)
-        .collect()
+    quoted.filter(|(_, after)| !after.starts_with(':')).map(|(text, _)| *text).collect()
 }
 
 fn libero() -> BTreeSet<&'static str> {
-    instructions(LIBERO)
-        .into_iter()
-        .chain(instructions(LIBERO_90))
-        .collect()
+    instructions(LIBERO).into_iter().chain(instructions(LIBERO_90)).collect()
 }
 
 fn plan(text: &str) -> String {
@@ -62,22 +56,11 @@ fn every_libero_instruction_is_a_well_typed_motion() {
     let signature = Signature::standard(&mut store);
     for text in libero() {
         let program = instruction::program(text, &mut store, &signature).expect(text);
-        assert_eq!(
-            language::infer(&mut store, &signature, program).unwrap().body(),
-            TypeId::MOTION,
-            "{text}"
-        );
-        assert!(
-            !language::evaluate(&mut store, &signature, program).unwrap().is_empty(),
-            "{text}"
-        );
+        assert_eq!(language::infer(&mut store, &signature, program).unwrap().body(), TypeId::MOTION, "{text}");
+        assert!(!language::evaluate(&mut store, &signature, program).unwrap().is_empty(), "{text}");
         // What the plan prints is the program, in the concrete syntax and as the printer writes it.
         let written = plan(text);
-        assert_eq!(
-            language::parse(&mut store, &signature, &written).unwrap().term,
-            program,
-            "{text}"
-        );
+        assert_eq!(language::parse(&mut store, &signature, &written).unwrap().term, program, "{text}");
         assert_eq!(language::print(&store, program), written);
     }
 }
@@ -215,10 +198,7 @@ fn errors_say_what_is_wrong() {
         "put the bowl on the plate the mug",
         "pick up it on the plate",
     ];
-    let shown: Vec<String> = texts
-        .iter()
-        .map(|text| format!("> {text}\n{}", rendered(text)))
-        .collect();
+    let shown: Vec<String> = texts.iter().map(|text| format!("> {text}\n{}", rendered(text))).collect();
     assert_snapshot!(shown.join("\n"));
 }
 
@@ -262,29 +242,14 @@ fn a_position_reaches_over_two_colours() {
 
 /// A description with the expression that it stands for.
 fn thing() -> impl Strategy<Value = (String, String)> {
-    let nouns = [
-        "bowl",
-        "moka pot",
-        "alphabet soup",
-        "cabinet",
-        "apple",
-        "toothbrush",
-        "wine rack",
-        "lemon",
-    ];
+    let nouns = ["bowl", "moka pot", "alphabet soup", "cabinet", "apple", "toothbrush", "wine rack", "lemon"];
     let noun = prop::sample::select(nouns.to_vec());
     let colour = prop::sample::select(vec!["", "red ", "small wooden ", "yellow and white "]);
     let position = prop::sample::select(vec!["", "left", "back", "middle"]);
     (noun, colour, position, any::<bool>()).prop_map(|(noun, colour, position, before)| match (position, before) {
         ("", _) => (format!("the {colour}{noun}"), format!("\"{colour}{noun}\"")),
-        (_, true) => (
-            format!("the {position} {colour}{noun}"),
-            format!("(at \"{colour}{noun}\" {position})"),
-        ),
-        (_, false) => (
-            format!("the {colour}{noun} at the {position}"),
-            format!("(at \"{colour}{noun}\" {position})"),
-        ),
+        (_, true) => (format!("the {position} {colour}{noun}"), format!("(at \"{colour}{noun}\" {position})")),
+        (_, false) => (format!("the {colour}{noun} at the {position}"), format!("(at \"{colour}{noun}\" {position})")),
     })
 }
 

@@ -22,9 +22,7 @@ fn exercise(store: &mut TermStore, signature: &Signature, term: TermId) {
     assert_eq!(term_of(store, &tokens), Ok(term));
     let typed = infer(store, signature, term).is_ok() && check(store, signature, term, TypeId::MOTION).is_ok();
     let mut checker = PrefixChecker::new(store, signature, TypeId::MOTION);
-    let accepted = tokens
-        .iter()
-        .try_fold(checker.start(), |state, &token| checker.step(&state, token).ok());
+    let accepted = tokens.iter().try_fold(checker.start(), |state, &token| checker.step(&state, token).ok());
     assert_eq!(accepted.is_some_and(|state| state.is_complete()), typed);
     let _ = store.beta_normalize(term, 1 << 20, 1 << 20);
     let _ = evaluate(store, signature, term);
@@ -86,15 +84,9 @@ fn every_operation_is_safe_on_the_deepest_terms() {
 #[test]
 fn deep_and_long_texts_are_errors() {
     let (mut store, signature) = world();
-    for piece in [
-        "(", "\\x.", "seq[", "pick(", "repeat(", "branch(", "\\x:(", "[", "pose[", ")", "]", ",", "\"", "$",
-    ] {
+    for piece in ["(", "\\x.", "seq[", "pick(", "repeat(", "branch(", "\\x:(", "[", "pose[", ")", "]", ",", "\"", "$"] {
         let report = parse(&mut store, &signature, &piece.repeat(100_000)).unwrap_err();
-        assert!(
-            (1..=32).contains(&report.errors.len()),
-            "{piece}: {}",
-            report.errors.len()
-        );
+        assert!((1..=32).contains(&report.errors.len()), "{piece}: {}", report.errors.len());
     }
     assert!(parse_type(store.types_mut(), &"(a -> ".repeat(100_000)).is_err());
     let balanced = format!("{}seq[]{}", "(".repeat(100_000), ")".repeat(100_000));

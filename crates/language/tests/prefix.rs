@@ -9,17 +9,11 @@ use language::{
 };
 
 fn head(store: &mut TermStore, word: &str, args: u32) -> Token {
-    Token::Head {
-        head: Head::Constant(store.name(word).unwrap()),
-        args,
-    }
+    Token::Head { head: Head::Constant(store.name(word).unwrap()), args }
 }
 
 fn variable(index: u32, args: u32) -> Token {
-    Token::Head {
-        head: Head::Variable(Index(index)),
-        args,
-    }
+    Token::Head { head: Head::Variable(Index(index)), args }
 }
 
 /// A signature with a polymorphic and a higher-order constant, and a vocabulary over it.
@@ -76,9 +70,7 @@ fn enumerate(
 }
 
 fn run(checker: &mut PrefixChecker, tokens: &[Token]) -> Option<PrefixState> {
-    tokens
-        .iter()
-        .try_fold(checker.start(), |state, &token| checker.step(&state, token).ok())
+    tokens.iter().try_fold(checker.start(), |state, &token| checker.step(&state, token).ok())
 }
 
 /// Completes a prefix with the first token that is allowed, from a vocabulary of leaves before everything else.
@@ -108,11 +100,7 @@ fn a_prefix_is_accepted_exactly_if_a_well_typed_term_begins_with_it() {
     enumerate(&mut store, &vocabulary, 5, &mut Vec::new(), &mut |store, tokens| {
         let term = term_of(store, tokens).unwrap();
         let typed = check(store, &signature, term, TypeId::MOTION).is_ok();
-        assert_eq!(
-            run(&mut checker, tokens).is_some_and(|state| state.is_complete()),
-            typed,
-            "{tokens:?}"
-        );
+        assert_eq!(run(&mut checker, tokens).is_some_and(|state| state.is_complete()), typed, "{tokens:?}");
         if typed {
             terms += 1;
             prefixes.extend((0..=tokens.len()).map(|length| tokens[..length].to_vec()));
@@ -124,18 +112,8 @@ fn a_prefix_is_accepted_exactly_if_a_well_typed_term_begins_with_it() {
     }
 
     // Whatever is accepted begins a well-typed term: here is one.
-    let two = Token::Head {
-        head: Head::Literal(language::Literal::Natural(2)),
-        args: 0,
-    };
-    let closing = [
-        vocabulary[0],
-        two,
-        Token::EndSeq,
-        Token::Seq,
-        Token::Lambda(None),
-        Token::Repeat,
-    ];
+    let two = Token::Head { head: Head::Literal(language::Literal::Natural(2)), args: 0 };
+    let closing = [vocabulary[0], two, Token::EndSeq, Token::Seq, Token::Lambda(None), Token::Repeat];
     let mut pending = vec![Vec::new()];
     let mut accepted = 0;
     while let Some(prefix) = pending.pop() {
@@ -145,15 +123,9 @@ fn a_prefix_is_accepted_exactly_if_a_well_typed_term_begins_with_it() {
         };
         accepted += 1;
         let mut tokens = prefix.clone();
-        assert!(
-            complete(&mut checker, &state, &closing, &mut tokens),
-            "{prefix:?} is stuck at {tokens:?}"
-        );
+        assert!(complete(&mut checker, &state, &closing, &mut tokens), "{prefix:?} is stuck at {tokens:?}");
         let term = term_of(&mut store, &tokens).unwrap();
-        assert!(
-            check(&mut store, &signature, term, TypeId::MOTION).is_ok(),
-            "{tokens:?}"
-        );
+        assert!(check(&mut store, &signature, term, TypeId::MOTION).is_ok(), "{tokens:?}");
         if prefix.len() < 3 {
             pending.extend(vocabulary.iter().map(|&token| [&prefix[..], &[token]].concat()));
         }
@@ -167,35 +139,13 @@ fn random_walks_over_the_whole_signature_can_be_completed() {
     let mut signature = Signature::standard(&mut store);
     let twice = parse(&mut store, &signature, r"\f. \x. f (f x)").unwrap().term;
     signature.define(&mut store, "twice", twice).unwrap();
-    let mut vocabulary = vec![
-        Token::Seq,
-        Token::EndSeq,
-        Token::Repeat,
-        Token::Branch,
-        Token::Lambda(None),
-    ];
-    vocabulary.extend([
-        Token::Apply { args: 1 },
-        Token::Apply { args: 2 },
-        variable(0, 0),
-        variable(1, 1),
-    ]);
+    let mut vocabulary = vec![Token::Seq, Token::EndSeq, Token::Repeat, Token::Branch, Token::Lambda(None)];
+    vocabulary.extend([Token::Apply { args: 1 }, Token::Apply { args: 2 }, variable(0, 0), variable(1, 1)]);
     for entry in signature.entries() {
-        vocabulary.extend((0..4).map(|args| Token::Head {
-            head: Head::Constant(entry.name),
-            args,
-        }));
+        vocabulary.extend((0..4).map(|args| Token::Head { head: Head::Constant(entry.name), args }));
     }
     let mut closing = vec![variable(0, 0)];
-    for literal in [
-        "\"soup\"",
-        "2",
-        "true",
-        "left",
-        "still",
-        "wrench[0,0,0,0,0,0]",
-        "grip_open",
-    ] {
+    for literal in ["\"soup\"", "2", "true", "left", "still", "wrench[0,0,0,0,0,0]", "grip_open"] {
         let term = parse(&mut store, &signature, literal).unwrap().term;
         closing.extend(tokens_of(&store, term));
     }
@@ -210,10 +160,8 @@ fn random_walks_over_the_whole_signature_can_be_completed() {
         let mut tokens = Vec::new();
         for _ in 0..generator.below(25) {
             let allowed = checker.allowed(&state, &vocabulary);
-            let choices: Vec<Token> = (0..vocabulary.len())
-                .filter(|&at| allowed[at])
-                .map(|at| vocabulary[at])
-                .collect();
+            let choices: Vec<Token> =
+                (0..vocabulary.len()).filter(|&at| allowed[at]).map(|at| vocabulary[at]).collect();
             if state.is_complete() {
                 assert!(choices.is_empty());
                 break;
@@ -251,18 +199,8 @@ fn the_cost_of_a_step_does_not_grow_with_the_prefix() {
         }
         costs.push(state.unifier_steps() - before);
     }
-    assert!(
-        costs.iter().all(|&cost| cost == costs[0]),
-        "first {}, last {}",
-        costs[0],
-        costs[3999]
-    );
-    assert!(
-        costs[0] < 20 * item.len() as u64,
-        "{} steps for {} tokens",
-        costs[0],
-        item.len()
-    );
+    assert!(costs.iter().all(|&cost| cost == costs[0]), "first {}, last {}", costs[0], costs[3999]);
+    assert!(costs[0] < 20 * item.len() as u64, "{} steps for {} tokens", costs[0], item.len());
 }
 
 #[test]

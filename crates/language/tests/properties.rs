@@ -1,9 +1,5 @@
 //! Properties of the language over random types, terms and texts.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that cannot be set up fails loudly"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up fails loudly")]
 
 use language::{
     Entry, EvaluateError, Event, Generator, Index, Literal, Name, PrefixChecker, Scheme, Signature, Substitution, Term,
@@ -20,10 +16,7 @@ fn world() -> (TermStore, Signature) {
         ("f0", r"\x. \p. seq[pick x, place x p]"),
         ("twice", r"\f. \x. f (f x)"),
         ("const", r"\x. \y. x"),
-        (
-            "f1",
-            r#"\x. repeat(twice (\m. seq[m, f0 x (in "basket")]) (open x), 2)"#,
-        ),
+        ("f1", r#"\x. repeat(twice (\m. seq[m, f0 x (in "basket")]) (open x), 2)"#),
     ] {
         let term = parse(&mut store, &signature, source).unwrap().term;
         signature.define(&mut store, name, term).unwrap();
@@ -32,10 +25,7 @@ fn world() -> (TermStore, Signature) {
 }
 
 fn generated(store: &mut TermStore, signature: &Signature, seed: u64, budget: u32) -> TermId {
-    Generator::new(seed)
-        .term(store, signature, TypeId::MOTION, budget)
-        .unwrap()
-        .unwrap()
+    Generator::new(seed).term(store, signature, TypeId::MOTION, budget).unwrap().unwrap()
 }
 
 /// A type over the variables a, b, c and three base types.
@@ -59,9 +49,7 @@ fn untyped_term(generator: &mut Generator, store: &mut TermStore, depth: u32) ->
             0 => store.variable(Index(generator.below(4) as u32)),
             1 => store.text("é\"\\\n\u{1}"),
             2 => store.natural(u64::MAX),
-            _ => store
-                .call(["pick", "in", "const", "x_pos"][generator.below(4)], &[])
-                .unwrap(),
+            _ => store.call(["pick", "in", "const", "x_pos"][generator.below(4)], &[]).unwrap(),
         };
     }
     let part = |generator: &mut Generator, store: &mut TermStore| untyped_term(generator, store, depth - 1);
@@ -74,9 +62,7 @@ fn untyped_term(generator: &mut Generator, store: &mut TermStore, depth: u32) ->
             let body = part(generator, store);
             let name = store.name(["x", "pick", "const", "x1"][generator.below(4)]).unwrap();
             let annotation = random_type(generator, store.types_mut(), 2);
-            store
-                .lambda(name, (generator.below(2) == 0).then_some(annotation), body)
-                .unwrap()
+            store.lambda(name, (generator.below(2) == 0).then_some(annotation), body).unwrap()
         }
         3 => {
             let items: Vec<TermId> = (0..generator.below(4)).map(|_| part(generator, store)).collect();
@@ -96,10 +82,7 @@ fn untyped_term(generator: &mut Generator, store: &mut TermStore, depth: u32) ->
 /// The same term, built with another name for every binder.
 fn renamed(store: &mut TermStore, term: TermId, depth: u32) -> TermId {
     let parts: Vec<(TermId, u32)> = store.get(term).children();
-    let parts: Vec<TermId> = parts
-        .into_iter()
-        .map(|(part, under)| renamed(store, part, depth + under))
-        .collect();
+    let parts: Vec<TermId> = parts.into_iter().map(|(part, under)| renamed(store, part, depth + under)).collect();
     match (store.get(term).clone(), &parts[..]) {
         (Term::Lambda { annotation, .. }, &[body]) => {
             let name = store.name(&format!("renamed{depth}")).unwrap();
@@ -151,9 +134,7 @@ fn reference(store: &TermStore, signature: &Signature, term: TermId, scope: &[Va
         },
         Term::Seq(items) => Value::Trace(items.iter().flat_map(|&item| lines(item)).collect()),
         Term::Repeat(body, count) => {
-            let Value::Literal(count) = value(*count) else {
-                unreachable!("no primitive counts")
-            };
+            let Value::Literal(count) = value(*count) else { unreachable!("no primitive counts") };
             let once = lines(*body);
             Value::Trace((0..count.parse().unwrap()).flat_map(|_: u64| once.clone()).collect())
         }
@@ -184,16 +165,9 @@ fn show_value(store: &TermStore, value: &Value, argument: bool) -> String {
     match value {
         Value::Literal(text) => text.clone(),
         Value::Call(name, arguments) => {
-            let parts: Vec<String> = arguments
-                .iter()
-                .map(|argument| show_value(store, argument, true))
-                .collect();
+            let parts: Vec<String> = arguments.iter().map(|argument| show_value(store, argument, true)).collect();
             let text = [&[store.spelling(*name).to_string()], &parts[..]].concat().join(" ");
-            if argument && !arguments.is_empty() {
-                format!("({text})")
-            } else {
-                text
-            }
+            if argument && !arguments.is_empty() { format!("({text})") } else { text }
         }
         Value::Closure(..) | Value::Trace(_) => unreachable!("default primitives take neither functions nor motions"),
     }

@@ -57,52 +57,25 @@ impl Cursor {
         let mut read = Vec::new();
         for (index, spanned) in words::split(text)?.into_iter().enumerate() {
             let span = spanned.span;
-            let blank = Word {
-                text: String::new(),
-                span,
-                entry: Entry::default(),
-                is_stop: false,
-                is_genitive: false,
-            };
+            let blank = Word { text: String::new(), span, entry: Entry::default(), is_stop: false, is_genitive: false };
             read.push(match spanned.token {
-                Token::Stop => Word {
-                    is_stop: true,
-                    text: ",".to_owned(),
-                    ..blank
-                },
-                Token::Genitive => Word {
-                    is_genitive: true,
-                    text: "'s".to_owned(),
-                    ..blank
-                },
+                Token::Stop => Word { is_stop: true, text: ",".to_owned(), ..blank },
+                Token::Genitive => Word { is_genitive: true, text: "'s".to_owned(), ..blank },
                 Token::Word(word) => {
                     let entry = lexicon::entry(&word);
                     if entry.is_known() {
-                        Word {
-                            text: word,
-                            entry,
-                            ..blank
-                        }
+                        Word { text: word, entry, ..blank }
                     } else {
                         let suggestion = lexicon::nearest(&word);
                         let text = suggestion.map_or_else(|| word.clone(), str::to_owned);
                         let entry = suggestion.map_or_else(|| placeholder(&word), lexicon::entry);
-                        unknown.push(Unknown {
-                            index,
-                            word,
-                            suggestion,
-                            expected: None,
-                        });
+                        unknown.push(Unknown { index, word, suggestion, expected: None });
                         Word { text, entry, ..blank }
                     }
                 }
             });
         }
-        Ok(Cursor {
-            words: read,
-            unknown,
-            at: 0,
-        })
+        Ok(Cursor { words: read, unknown, at: 0 })
     }
 
     /// The error that names every unknown word, if there is one.
@@ -190,10 +163,7 @@ impl Cursor {
     /// Whether a noun phrase can start `ahead` places on.
     pub(super) fn starts_noun(&self, ahead: usize) -> bool {
         let possible = |entry: &Entry| entry.is_determiner || entry.number.is_some() || entry.is_nominal();
-        let pronoun = matches!(
-            self.text(ahead),
-            "it" | "them" | "they" | "both" | "its" | "their" | "all"
-        );
+        let pronoun = matches!(self.text(ahead), "it" | "them" | "they" | "both" | "its" | "their" | "all");
         pronoun || (self.has(ahead, possible) && !self.has(ahead, |entry| entry.is_verb && entry.noun.is_none()))
     }
 
@@ -214,11 +184,7 @@ impl Cursor {
     /// The span from the word at `start` to the last word read.
     pub(super) fn span_from(&self, start: usize) -> Span {
         let first = self.words.get(start).map_or_else(|| self.span(), |word| word.span);
-        let last = self
-            .at
-            .checked_sub(1)
-            .and_then(|at| self.words.get(at))
-            .map_or(first, |word| word.span);
+        let last = self.at.checked_sub(1).and_then(|at| self.words.get(at)).map_or(first, |word| word.span);
         if last.end < first.start { first } else { first.to(last) }
     }
 
@@ -238,12 +204,7 @@ impl Cursor {
     /// The words of a span, for an error message.
     pub(super) fn words_in(&self, span: Span) -> String {
         let inside = |word: &&Word| word.span.start >= span.start && word.span.end <= span.end;
-        self.words
-            .iter()
-            .filter(inside)
-            .map(|word| word.text.as_str())
-            .collect::<Vec<_>>()
-            .join(" ")
+        self.words.iter().filter(inside).map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -261,13 +222,6 @@ fn likely(entry: &Entry) -> Option<Expected> {
 }
 
 fn placeholder(word: &str) -> Entry {
-    let noun = NounEntry {
-        kind: Kind::default(),
-        singular: word.to_owned(),
-        is_plural: false,
-    };
-    Entry {
-        noun: Some(noun),
-        ..Entry::default()
-    }
+    let noun = NounEntry { kind: Kind::default(), singular: word.to_owned(), is_plural: false };
+    Entry { noun: Some(noun), ..Entry::default() }
 }

@@ -76,11 +76,7 @@ impl Discourse {
 
     /// Whether these things are in the hand: picked, and not put anywhere since.
     pub(super) fn holds(&self, things: &[Entity]) -> bool {
-        let last = self
-            .events
-            .iter()
-            .rev()
-            .find(|event| event.objects.iter().any(|object| things.contains(object)));
+        let last = self.events.iter().rev().find(|event| event.objects.iter().any(|object| things.contains(object)));
         last.is_some_and(|event| event.verb.holds() && event.objects == things)
     }
 
@@ -126,13 +122,7 @@ impl Discourse {
 
     /// The thing that `inside` or `on top` leaves unsaid.
     pub(super) fn implied(&self, relation: Relation, current: &[Entity]) -> Option<Entity> {
-        let opened = || {
-            self.events
-                .iter()
-                .rev()
-                .find(|e| e.verb == Verb::Open)
-                .and_then(|e| e.objects.last().cloned())
-        };
+        let opened = || self.events.iter().rev().find(|e| e.verb == Verb::Open).and_then(|e| e.objects.last().cloned());
         let holder = || self.find(|e| e.kind.holds && !current.contains(e));
         match relation {
             Relation::In => opened().or_else(holder).map(|found| reachable(found, relation)),
@@ -160,11 +150,7 @@ impl Discourse {
             Relation::In => self.find(|e| e.kind.holds && other(e)),
             Relation::On | Relation::OnTopOf => self.events.iter().rev().find_map(|event| {
                 let mut things = event.objects.iter().chain(&event.landmarks).filter(|e| other(e));
-                things
-                    .clone()
-                    .find(|e| e.kind.carries)
-                    .or_else(|| things.next())
-                    .cloned()
+                things.clone().find(|e| e.kind.carries).or_else(|| things.next()).cloned()
             }),
             // `the knife to the right of the plate and the fork to the left of it`: the parallel says what `it` is.
             _ => self
@@ -178,27 +164,15 @@ impl Discourse {
     }
 
     fn closable(&self) -> Option<Entity> {
-        let mut things = self
-            .events
-            .iter()
-            .rev()
-            .flat_map(|event| event.landmarks.iter().chain(&event.objects));
+        let mut things = self.events.iter().rev().flat_map(|event| event.landmarks.iter().chain(&event.objects));
         things.clone().find(|e| e.kind.opens).or_else(|| things.next()).cloned()
     }
 
     fn moved(&self) -> Option<Entity> {
         let moves = |event: &&Event| {
-            !matches!(
-                event.verb,
-                Verb::Open | Verb::Close | Verb::TurnOn | Verb::TurnOff | Verb::Reach
-            )
+            !matches!(event.verb, Verb::Open | Verb::Close | Verb::TurnOn | Verb::TurnOff | Verb::Reach)
         };
-        self.events
-            .iter()
-            .rev()
-            .filter(moves)
-            .find_map(|event| event.objects.last())
-            .cloned()
+        self.events.iter().rev().filter(moves).find_map(|event| event.objects.last()).cloned()
     }
 
     fn first(&self, test: impl Fn(&Entity) -> bool) -> Option<Entity> {
@@ -210,18 +184,12 @@ impl Discourse {
     }
 
     fn in_order(&self) -> impl Iterator<Item = &Entity> {
-        self.events
-            .iter()
-            .rev()
-            .flat_map(|event| event.objects.iter().rev().chain(&event.landmarks))
+        self.events.iter().rev().flat_map(|event| event.objects.iter().rev().chain(&event.landmarks))
     }
 }
 
 fn is_lateral(relation: Relation) -> bool {
-    matches!(
-        relation,
-        Relation::LeftOf | Relation::RightOf | Relation::FrontOf | Relation::BackOf
-    )
+    matches!(relation, Relation::LeftOf | Relation::RightOf | Relation::FrontOf | Relation::BackOf)
 }
 
 /// The thing itself or what it is a part of: only `in` is about a drawer rather than its cabinet, and never about a door.
@@ -236,11 +204,5 @@ fn reachable(entity: Entity, relation: Relation) -> Entity {
 /// Two things as one.
 pub(super) fn pair(first: &Entity, second: &Entity) -> Entity {
     let plan = Plan::Call("both", vec![first.plan.clone(), second.plan.clone()]);
-    Entity {
-        plan,
-        is_plural: true,
-        count: 1,
-        whole: None,
-        ..first.clone()
-    }
+    Entity { plan, is_plural: true, count: 1, whole: None, ..first.clone() }
 }

@@ -126,10 +126,7 @@ impl InstructionError {
     /// The error for these unknown words.
     pub(super) fn unknown(words: Vec<UnknownWord>) -> Self {
         let label = |unknown: &UnknownWord| {
-            let meant = unknown
-                .suggestion
-                .map(|word| format!("; did you mean `{word}`?"))
-                .unwrap_or_default();
+            let meant = unknown.suggestion.map(|word| format!("; did you mean `{word}`?")).unwrap_or_default();
             LabeledSpan::new_with_span(Some(format!("expected {}{meant}", unknown.expected)), unknown.span)
         };
         let labels = words.iter().map(label).collect();
@@ -138,9 +135,5 @@ impl InstructionError {
 }
 
 fn quoted(words: &[UnknownWord]) -> String {
-    words
-        .iter()
-        .map(|unknown| format!("`{}`", unknown.word))
-        .collect::<Vec<_>>()
-        .join(", ")
+    words.iter().map(|unknown| format!("`{}`", unknown.word)).collect::<Vec<_>>().join(", ")
 }

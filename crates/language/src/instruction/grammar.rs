@@ -53,10 +53,7 @@ fn instruction(cursor: &mut Cursor) -> Result<Instruction, InstructionError> {
                 cursor.advance();
             }
             let span = cursor.span_from(start);
-            return Err(InstructionError::Leftover {
-                words: cursor.words_in(span),
-                span,
-            });
+            return Err(InstructionError::Leftover { words: cursor.words_in(span), span });
         }
     }
 }
@@ -111,16 +108,9 @@ fn clause(cursor: &mut Cursor, follows: bool) -> Result<Vec<Clause>, Instruction
     let mut all = Vec::new();
     for head in &heads[..heads.len() - 1] {
         let verb = head.verb.filter(|verb| !verb.takes_target() && *verb != Verb::Reach);
-        let verb = verb.ok_or(InstructionError::NoObject {
-            after: head.word.to_owned(),
-            found: "`and`".to_owned(),
-            span,
-        })?;
-        all.extend(clauses.iter().map(|clause| Clause {
-            verb,
-            target: None,
-            ..clause.clone()
-        }));
+        let verb =
+            verb.ok_or(InstructionError::NoObject { after: head.word.to_owned(), found: "`and`".to_owned(), span })?;
+        all.extend(clauses.iter().map(|clause| Clause { verb, target: None, ..clause.clone() }));
     }
     all.extend(clauses);
     Ok(all)
@@ -131,19 +121,11 @@ fn head(cursor: &mut Cursor) -> Result<Head, InstructionError> {
     let of_word = || VERBS.iter().filter(|(word, _, _)| cursor.is(0, word));
     let Some((word, _, _)) = of_word().next() else {
         cursor.expect(Expected::Verb);
-        return Err(InstructionError::NoVerb {
-            found: cursor.found(),
-            span: cursor.span(),
-        });
+        return Err(InstructionError::NoVerb { found: cursor.found(), span: cursor.span() });
     };
     // The form with a particle wins where the particle is there.
-    let form = of_word()
-        .filter(|(_, particle, _)| here(particle))
-        .max_by_key(|(_, particle, _)| particle.is_some());
-    let head = Head {
-        word,
-        verb: form.map(|(_, _, verb)| *verb),
-    };
+    let form = of_word().filter(|(_, particle, _)| here(particle)).max_by_key(|(_, particle, _)| particle.is_some());
+    let head = Head { word, verb: form.map(|(_, _, verb)| *verb) };
     let length = 1 + usize::from(form.is_some_and(|(_, particle, _)| particle.is_some()));
     (0..length).for_each(|_| cursor.advance());
     Ok(head)
@@ -189,18 +171,12 @@ fn transitive(cursor: &mut Cursor, head: Head, follows: bool) -> Result<Vec<Clau
     }
     let Some(mut verb) = verb else {
         let found = format!("`{}` without `on` or `off`", head.word);
-        return Err(InstructionError::NoVerb {
-            found,
-            span: cursor.span_from(start),
-        });
+        return Err(InstructionError::NoVerb { found, span: cursor.span_from(start) });
     };
     verb = resultative(cursor, verb);
     verb = with_destination(head, verb, &segments);
     if verb.takes_target() {
-        segments
-            .into_iter()
-            .map(|segment| placing(cursor, verb, segment))
-            .collect()
+        segments.into_iter().map(|segment| placing(cursor, verb, segment)).collect()
     } else {
         let mut objects = Vec::new();
         let span = segments.first().map_or_else(|| cursor.span(), |segment| segment.span);
@@ -208,54 +184,27 @@ fn transitive(cursor: &mut Cursor, head: Head, follows: bool) -> Result<Vec<Clau
             attach(cursor, segment.objects.last_mut(), segment.marks)?;
             objects.append(&mut segment.objects);
         }
-        Ok(vec![Clause {
-            verb,
-            objects,
-            target: None,
-            times: 1,
-            span,
-        }])
+        Ok(vec![Clause { verb, objects, target: None, times: 1, span }])
     }
 }
 
 fn placing(cursor: &Cursor, verb: Verb, segment: Segment) -> Result<Clause, InstructionError> {
-    let Segment {
-        mut objects,
-        marks,
-        span,
-    } = segment;
+    let Segment { mut objects, marks, span } = segment;
     let goal = match objects.last_mut() {
         Some(object) => target(cursor, verb, object, marks)?,
         None => None,
     };
     if let (None, Some((_, length))) = (&goal, cursor.preposition()) {
-        let after = (0..length)
-            .map(|ahead| cursor.text(ahead))
-            .collect::<Vec<_>>()
-            .join(" ");
-        return Err(InstructionError::NoObject {
-            after,
-            found: cursor.found_at(length),
-            span: cursor.span(),
-        });
+        let after = (0..length).map(|ahead| cursor.text(ahead)).collect::<Vec<_>>().join(" ");
+        return Err(InstructionError::NoObject { after, found: cursor.found_at(length), span: cursor.span() });
     }
     let hint = match verb {
         Verb::Push | Verb::Pull => "add a place such as `to the left` or `to the front of the stove`",
         Verb::Stack => "add what to stack it on, such as `on the plate`",
         _ => "add a place such as `on the plate` or `in the top drawer`",
     };
-    let goal = goal.ok_or(InstructionError::NoTarget {
-        verb: verb.primitive(),
-        hint,
-        span,
-    })?;
-    Ok(Clause {
-        verb,
-        objects,
-        target: Some(goal),
-        times: 1,
-        span,
-    })
+    let goal = goal.ok_or(InstructionError::NoTarget { verb: verb.primitive(), hint, span })?;
+    Ok(Clause { verb, objects, target: Some(goal), times: 1, span })
 }
 
 /// Reads marks around the particle of `pick the bowl up from the plate`, which also decides between `turn … on` and
@@ -310,10 +259,7 @@ fn with_destination(head: Head, verb: Verb, segments: &[Segment]) -> Verb {
     let goes = |mark: &Mark| !mark.is_source && !matches!(mark.place, Place::Position(_));
     let put = match head.word {
         "drop" => last.marks.iter().any(goes),
-        "take" | "get" => last
-            .marks
-            .iter()
-            .any(|mark| goes(mark) && mark.preposition == Some(Preposition::To)),
+        "take" | "get" => last.marks.iter().any(|mark| goes(mark) && mark.preposition == Some(Preposition::To)),
         _ => false,
     };
     if put { Verb::Put } else { verb }
@@ -340,11 +286,7 @@ fn reach(cursor: &mut Cursor, head: Head) -> Result<Clause, InstructionError> {
             let rest = found.split_off(1.min(found.len()));
             let Some(mut first) = found.pop() else {
                 let hint = "add a place such as `to the left of the plate`";
-                return Err(InstructionError::NoTarget {
-                    verb: "reach",
-                    hint,
-                    span,
-                });
+                return Err(InstructionError::NoTarget { verb: "reach", hint, span });
             };
             if let Place::Relative(_, landmark) = &mut first.place {
                 attach(cursor, Some(landmark), rest)?;
@@ -354,20 +296,12 @@ fn reach(cursor: &mut Cursor, head: Head) -> Result<Clause, InstructionError> {
             first.place
         }
     };
-    Ok(Clause {
-        verb: Verb::Reach,
-        objects,
-        target: Some(goal),
-        times: 1,
-        span,
-    })
+    Ok(Clause { verb: Verb::Reach, objects, target: Some(goal), times: 1, span })
 }
 
 fn times(cursor: &mut Cursor) -> u32 {
-    let counted = cursor
-        .entry(0)
-        .and_then(|entry| entry.number)
-        .filter(|_| cursor.is(1, "times") || cursor.is(1, "time"));
+    let counted =
+        cursor.entry(0).and_then(|entry| entry.number).filter(|_| cursor.is(1, "times") || cursor.is(1, "time"));
     let (times, words) = match (counted, cursor.text(0)) {
         (Some(n), _) => (n, 2),
         (None, "once") => (1, 1),

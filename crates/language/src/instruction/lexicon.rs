@@ -10,10 +10,7 @@ use super::words::singular;
 
 /// What a thing affords, as far as the resolution of references needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent features of a noun, read by name"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "independent features of a noun, read by name")]
 pub(super) struct Kind {
     /// Things go into it.
     pub(super) holds: bool,
@@ -115,26 +112,14 @@ impl Entry {
 
 /// Looks a lower-case word up in every list.
 pub(super) fn entry(word: &str) -> Entry {
-    let noun_entry = noun(word)
-        .map(|kind| NounEntry {
-            kind,
-            singular: word.to_owned(),
-            is_plural: false,
-        })
-        .or_else(|| {
+    let noun_entry =
+        noun(word).map(|kind| NounEntry { kind, singular: word.to_owned(), is_plural: false }).or_else(|| {
             let stem = singular(word)?;
-            Some(NounEntry {
-                kind: noun(&stem)?,
-                singular: stem,
-                is_plural: true,
-            })
+            Some(NounEntry { kind: noun(&stem)?, singular: stem, is_plural: true })
         });
     Entry {
         noun: noun_entry,
-        position: POSITIONS
-            .iter()
-            .find(|(w, _)| *w == word)
-            .map(|(_, position)| *position),
+        position: POSITIONS.iter().find(|(w, _)| *w == word).map(|(_, position)| *position),
         number: NUMBERS
             .iter()
             .find(|(w, _)| *w == word)
@@ -157,18 +142,12 @@ fn lists(words: &str, word: &str) -> bool {
 
 /// The kind of a noun in the singular.
 pub(super) fn noun(word: &str) -> Option<Kind> {
-    NOUNS
-        .iter()
-        .find(|(_, words)| lists(words, word))
-        .map(|(kind, _)| *kind)
+    NOUNS.iter().find(|(_, words)| lists(words, word)).map(|(kind, _)| *kind)
 }
 
 /// The singular of a plural that no rule gives.
 pub(super) fn irregular_plural(word: &str) -> Option<&'static str> {
-    IRREGULAR_PLURALS
-        .iter()
-        .find(|(plural, _)| *plural == word)
-        .map(|(_, stem)| *stem)
+    IRREGULAR_PLURALS.iter().find(|(plural, _)| *plural == word).map(|(_, stem)| *stem)
 }
 
 /// Every word of the lexicon, nouns in the singular, in a fixed order; some stand in several categories.
@@ -178,15 +157,9 @@ pub fn words() -> impl Iterator<Item = &'static str> {
     let positions = POSITIONS.iter().map(|(word, _)| *word);
     let prepositions = PREPOSITIONS.iter().flat_map(|(words, _)| words.iter().copied());
     let numbers = NUMBERS.iter().map(|(word, _)| *word);
-    let lists = [COLOURS, ADJECTIVES, ADVERBS, DETERMINERS, FUNCTION_WORDS]
-        .into_iter()
-        .flat_map(str::split_ascii_whitespace);
-    verbs
-        .chain(nouns)
-        .chain(positions)
-        .chain(prepositions)
-        .chain(numbers)
-        .chain(lists)
+    let lists =
+        [COLOURS, ADJECTIVES, ADVERBS, DETERMINERS, FUNCTION_WORDS].into_iter().flat_map(str::split_ascii_whitespace);
+    verbs.chain(nouns).chain(positions).chain(prepositions).chain(numbers).chain(lists)
 }
 
 /// The nearest word of the lexicon, if it is near enough to be a slip of the hand: one edit for up to four letters, two
@@ -257,20 +230,13 @@ mod tests {
         let orange = entry("orange");
         assert!(orange.noun.is_some() && orange.is_colour);
         assert!(entry("moka").noun.is_some());
-        assert!(
-            entry("pots")
-                .noun
-                .is_some_and(|noun| noun.is_plural && noun.singular == "pot")
-        );
+        assert!(entry("pots").noun.is_some_and(|noun| noun.is_plural && noun.singular == "pot"));
         assert!(!entry("gizmo").is_known());
     }
 
     #[test]
     fn no_noun_stands_in_two_kinds() {
-        let mut nouns: Vec<_> = NOUNS
-            .iter()
-            .flat_map(|(_, words)| words.split_ascii_whitespace())
-            .collect();
+        let mut nouns: Vec<_> = NOUNS.iter().flat_map(|(_, words)| words.split_ascii_whitespace()).collect();
         let total = nouns.len();
         nouns.sort_unstable();
         nouns.dedup();

@@ -23,12 +23,7 @@ pub(super) enum Landmark {
     /// A thing.
     Thing(Thing),
     /// A position, of something or of the workspace; `article` tells `in the front of` from `in front of`.
-    Spot {
-        position: Position,
-        whole: Option<Thing>,
-        article: bool,
-        span: Span,
-    },
+    Spot { position: Position, whole: Option<Thing>, article: bool, span: Span },
 }
 
 /// Reads what a verb acts on: several when modifiers share a noun.
@@ -48,22 +43,12 @@ pub(super) fn landmark(cursor: &mut Cursor, after: &str) -> Result<Landmark, Ins
     let core = chain(cursor, after)?;
     if !core.shared.is_empty() {
         let span = cursor.span_from(start);
-        return Err(InstructionError::Leftover {
-            words: cursor.words_in(span),
-            span,
-        });
+        return Err(InstructionError::Leftover { words: cursor.words_in(span), span });
     }
     Ok(match core.spot {
         Some(position) => {
-            let Core {
-                whole, article, span, ..
-            } = core;
-            Landmark::Spot {
-                position,
-                whole: whole.map(|thing| *thing),
-                article,
-                span,
-            }
+            let Core { whole, article, span, .. } = core;
+            Landmark::Spot { position, whole: whole.map(|thing| *thing), article, span }
         }
         None => Landmark::Thing(core.finish()),
     })
@@ -72,20 +57,12 @@ pub(super) fn landmark(cursor: &mut Cursor, after: &str) -> Result<Landmark, Ins
 /// A phrase that names a spot of a thing as a part of it: `the middle of the tray`.
 pub(super) fn spot_of(position: Position, whole: Noun, span: Span) -> Noun {
     let nouns = vec![position.primitive().to_owned()];
-    Noun::Phrase(Phrase {
-        nouns,
-        whole: Some(Box::new(whole)),
-        ..empty(span)
-    })
+    Noun::Phrase(Phrase { nouns, whole: Some(Box::new(whole)), ..empty(span) })
 }
 
 fn no_object(cursor: &mut Cursor, after: &str) -> InstructionError {
     cursor.expect(Expected::Object);
-    InstructionError::NoObject {
-        after: after.to_owned(),
-        found: cursor.found(),
-        span: cursor.span(),
-    }
+    InstructionError::NoObject { after: after.to_owned(), found: cursor.found(), span: cursor.span() }
 }
 
 fn empty(span: Span) -> Phrase {
@@ -153,11 +130,7 @@ impl Core {
         let phrase = Phrase {
             positions: self.positions,
             adjectives: self.adjectives,
-            nouns: if self.nouns.is_empty() {
-                spot.into_iter().collect()
-            } else {
-                self.nouns
-            },
+            nouns: if self.nouns.is_empty() { spot.into_iter().collect() } else { self.nouns },
             plural: self.plural,
             count,
             whole: self.whole.map(|thing| Box::new(thing.0)),
@@ -173,22 +146,9 @@ impl Core {
         if shared.is_empty() {
             return vec![self.finish()];
         }
-        let (last, kind) = Core {
-            plural: None,
-            count: None,
-            both: false,
-            ..self
-        }
-        .finish();
+        let (last, kind) = Core { plural: None, count: None, both: false, ..self }.finish();
         let with_modifiers = |(positions, adjectives): (Vec<Position>, Vec<String>)| match &last {
-            Noun::Phrase(phrase) => (
-                Noun::Phrase(Phrase {
-                    positions,
-                    adjectives,
-                    ..phrase.clone()
-                }),
-                kind,
-            ),
+            Noun::Phrase(phrase) => (Noun::Phrase(Phrase { positions, adjectives, ..phrase.clone() }), kind),
             Noun::Pronoun(..) => (last.clone(), kind),
         };
         let mut things: Vec<Thing> = shared.into_iter().map(with_modifiers).collect();
@@ -203,10 +163,7 @@ impl Core {
             self.whole = Some(Box::new(whole.finish()));
         } else {
             let plural = whole.plural.or_else(|| whole.nouns.last().cloned());
-            let modifiers = whole
-                .adjectives
-                .into_iter()
-                .chain(whole.nouns.iter().rev().skip(1).rev().cloned());
+            let modifiers = whole.adjectives.into_iter().chain(whole.nouns.iter().rev().skip(1).rev().cloned());
             self.contents = Some(modifiers.chain(plural).collect::<Vec<_>>().join(" "));
         }
         Core { span, ..self }
@@ -304,10 +261,7 @@ fn read_modifier(cursor: &mut Cursor, core: &mut Core) -> bool {
         if colours {
             core.adjectives.push("and".to_owned());
         } else if core.has_modifier() && shares_noun(0) {
-            core.shared.push((
-                std::mem::take(&mut core.positions),
-                std::mem::take(&mut core.adjectives),
-            ));
+            core.shared.push((std::mem::take(&mut core.positions), std::mem::take(&mut core.adjectives)));
         } else {
             return false;
         }
@@ -371,11 +325,7 @@ fn read_noun(cursor: &mut Cursor, core: &mut Core) -> bool {
         return false;
     };
     if let Some(noun) = entry.noun {
-        cursor.expect(if in_compound {
-            Expected::MoreOrPlace
-        } else {
-            Expected::Object
-        });
+        cursor.expect(if in_compound { Expected::MoreOrPlace } else { Expected::Object });
         // A plural inside a compound keeps its form (`cookies box`); only the head is counted.
         if let (Some(surface), Some(last)) = (core.plural.take(), core.nouns.last_mut()) {
             *last = surface;

@@ -68,10 +68,7 @@ pub(super) fn attach(cursor: &Cursor, host: Option<&mut Noun>, marks: Vec<Mark>)
     let Some(first) = marks.first().map(|mark| mark.span) else {
         return Ok(());
     };
-    let leftover = |span: Span| InstructionError::Leftover {
-        words: cursor.words_in(span),
-        span,
-    };
+    let leftover = |span: Span| InstructionError::Leftover { words: cursor.words_in(span), span };
     // From the right, so that a landmark is complete before it becomes the mark of the noun on its left.
     let mut pending: Vec<(Place, Span)> = Vec::new();
     for Mark { mut place, span, .. } in marks.into_iter().rev() {
@@ -108,21 +105,12 @@ fn mark(cursor: &mut Cursor, pushed: bool) -> Result<Option<Mark>, InstructionEr
         cursor.advance();
     }
     let found = bare_position(cursor)?.map(|place| (place, None, false));
-    let found = if found.is_some() {
-        found
-    } else {
-        prepositional(cursor, pushed)?
-    };
+    let found = if found.is_some() { found } else { prepositional(cursor, pushed)? };
     if found.is_none() {
         cursor.back_to(start);
     }
     let span = cursor.span_from(start);
-    Ok(found.map(|(place, preposition, is_source)| Mark {
-        place,
-        preposition,
-        is_source,
-        span,
-    }))
+    Ok(found.map(|(place, preposition, is_source)| Mark { place, preposition, is_source, span }))
 }
 
 /// `left`, `left of the plate`; not the `back` of `put it back in the drawer`, which is skipped.
@@ -140,10 +128,7 @@ fn bare_position(cursor: &mut Cursor) -> Result<Option<Place>, InstructionError>
     }
     let word_is_back = cursor.is(0, "back");
     cursor.advance();
-    let skipped = word_is_back
-        && cursor
-            .preposition()
-            .is_some_and(|(_, length)| cursor.starts_noun(length));
+    let skipped = word_is_back && cursor.preposition().is_some_and(|(_, length)| cursor.starts_noun(length));
     Ok((!skipped).then_some(Place::Position(position)))
 }
 
@@ -163,10 +148,7 @@ fn prepositional(cursor: &mut Cursor, pushed: bool) -> Result<Option<Found>, Ins
         }
     }
     let start = cursor.at();
-    let after = (0..length)
-        .map(|ahead| cursor.text(ahead))
-        .collect::<Vec<_>>()
-        .join(" ");
+    let after = (0..length).map(|ahead| cursor.text(ahead)).collect::<Vec<_>>().join(" ");
     if let Some((relation, words)) = implied(cursor, preposition, length) {
         (0..words).for_each(|_| cursor.advance());
         let span = cursor.span_from(start);
@@ -228,12 +210,7 @@ fn place_at(preposition: Preposition, landmark: Landmark, pushed: bool) -> Place
         Landmark::Thing((noun, kind)) => {
             return Place::Relative(preposition.relation(kind, pushed), Box::new(noun));
         }
-        Landmark::Spot {
-            position,
-            whole,
-            article,
-            span,
-        } => (position, whole, article, span),
+        Landmark::Spot { position, whole, article, span } => (position, whole, article, span),
     };
     let Some((whole, kind)) = whole else {
         return Place::Position(position);
@@ -254,10 +231,7 @@ fn place_at(preposition: Preposition, landmark: Landmark, pushed: bool) -> Place
     match (relation, preposition) {
         (Some(relation), _) => Place::Relative(relation, Box::new(whole)),
         (None, Preposition::Under | Preposition::NextTo | Preposition::OnTopOf | Preposition::BackOf) => {
-            Place::Relative(
-                preposition.relation(kind, pushed),
-                Box::new(spot_of(position, whole, span)),
-            )
+            Place::Relative(preposition.relation(kind, pushed), Box::new(spot_of(position, whole, span)))
         }
         (None, _) => Place::Relative(within, Box::new(spot_of(position, whole, span))),
     }

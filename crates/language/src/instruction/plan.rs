@@ -30,11 +30,7 @@ impl Plan {
 
     /// The plan `times` times.
     pub(super) fn times(self, times: u32) -> Plan {
-        if times == 1 {
-            self
-        } else {
-            Plan::Repeat(Box::new(self), times)
-        }
+        if times == 1 { self } else { Plan::Repeat(Box::new(self), times) }
     }
 
     /// How many primitives and names it has.
@@ -52,10 +48,7 @@ impl Plan {
     /// When the signature lacks a primitive, or the term is larger than the store allows.
     pub fn build(&self, store: &mut TermStore, signature: &Signature) -> Result<TermId, InstructionError> {
         let build_all = |plans: &[Plan], store: &mut TermStore| {
-            plans
-                .iter()
-                .map(|plan| plan.build(store, signature))
-                .collect::<Result<Vec<_>, _>>()
+            plans.iter().map(|plan| plan.build(store, signature)).collect::<Result<Vec<_>, _>>()
         };
         Ok(match self {
             Plan::Text(name) => store.text(name),

@@ -52,10 +52,7 @@ struct Step {
 fn emit(group: &[Step]) -> Vec<Plan> {
     let [first, ..] = group else { return Vec::new() };
     let motion = |step: &Step, object: Option<&Entity>| {
-        let arguments = object
-            .map(|entity| entity.plan.clone())
-            .into_iter()
-            .chain(step.goal.clone());
+        let arguments = object.map(|entity| entity.plan.clone()).into_iter().chain(step.goal.clone());
         Plan::Call(step.verb.primitive(), arguments.collect()).times(step.times)
     };
     if first.objects.is_empty() {
@@ -63,22 +60,13 @@ fn emit(group: &[Step]) -> Vec<Plan> {
     }
     let each = |entity: &Entity| {
         let motions: Vec<Plan> = group.iter().map(|step| motion(step, Some(entity))).collect();
-        if entity.count == 1 {
-            motions
-        } else {
-            vec![Plan::seq(motions).times(entity.count)]
-        }
+        if entity.count == 1 { motions } else { vec![Plan::seq(motions).times(entity.count)] }
     };
     first.objects.iter().flat_map(each).collect()
 }
 
 fn step(clause: &Clause, discourse: &mut Discourse) -> Result<Step, InstructionError> {
-    let mut scene = Scene {
-        discourse,
-        landmarks: Vec::new(),
-        said: Vec::new(),
-        current: Vec::new(),
-    };
+    let mut scene = Scene { discourse, landmarks: Vec::new(), said: Vec::new(), current: Vec::new() };
     for noun in &clause.objects {
         let entities = scene.noun(noun, Role::Object(clause.verb))?;
         scene.said.extend(entities);
@@ -96,28 +84,13 @@ fn step(clause: &Clause, discourse: &mut Discourse) -> Result<Step, InstructionE
     let mut landmarks = scene.landmarks;
     landmarks.extend(marks);
     let continues = matches!(clause.objects[..], [Noun::Pronoun(Pronoun::Them | Pronoun::Both, _)]);
-    let verb = if clause.verb == Verb::Put && discourse.holds(&objects) {
-        Verb::Place
-    } else {
-        clause.verb
-    };
+    let verb = if clause.verb == Verb::Put && discourse.holds(&objects) { Verb::Place } else { clause.verb };
     let relation = match &clause.target {
         Some(Place::Relative(relation, _) | Place::Implied(relation, _)) => Some(*relation),
         _ => None,
     };
-    discourse.add(Event {
-        verb,
-        objects: objects.clone(),
-        relation,
-        landmarks,
-    });
-    Ok(Step {
-        verb,
-        objects,
-        goal,
-        times: clause.times,
-        continues,
-    })
+    discourse.add(Event { verb, objects: objects.clone(), relation, landmarks });
+    Ok(Step { verb, objects, goal, times: clause.times, continues })
 }
 
 /// A clause being resolved.
@@ -140,8 +113,7 @@ impl Scene<'_> {
         let found = match pronoun {
             Pronoun::It => {
                 let said = self.said.last().filter(|_| !matches!(role, Role::Object(_))).cloned();
-                said.or_else(|| self.discourse.it(role, &self.current))
-                    .map(|entity| vec![entity])
+                said.or_else(|| self.discourse.it(role, &self.current)).map(|entity| vec![entity])
             }
             Pronoun::Them | Pronoun::Both => self.discourse.them(),
         };
@@ -174,11 +146,7 @@ impl Scene<'_> {
         let mut plural = phrase.plural.clone().filter(|_| phrase.count.is_none());
         if nouns.last().is_some_and(|noun| noun == "one") {
             let here = self.said.last().or(self.current.last());
-            let like = self
-                .discourse
-                .like(role)
-                .or(here)
-                .ok_or_else(|| no_antecedent("one", phrase.span))?;
+            let like = self.discourse.like(role).or(here).ok_or_else(|| no_antecedent("one", phrase.span))?;
             nouns.clone_from(&like.nouns);
             plural = None;
             if adjectives.is_empty() {
@@ -201,9 +169,10 @@ impl Scene<'_> {
         };
         let plan = name(&adjectives, &nouns, plural.as_deref(), phrase.contents.as_deref());
         // `the top left drawer` is the top one of the left drawers.
-        let mut plan = phrase.positions.iter().rev().fold(plan, |plan, position| {
-            Plan::Call("at", vec![plan, Plan::Call(position.primitive(), Vec::new())])
-        });
+        let mut plan =
+            phrase.positions.iter().rev().fold(plan, |plan, position| {
+                Plan::Call("at", vec![plan, Plan::Call(position.primitive(), Vec::new())])
+            });
         if let Some(whole) = &whole {
             plan = Plan::Call("part", vec![plan, whole.plan.clone()]);
         }
@@ -219,16 +188,7 @@ impl Scene<'_> {
             });
         }
         let (whole, count) = (whole.map(Box::new), phrase.count.unwrap_or(1));
-        Ok(Entity {
-            plan,
-            head,
-            nouns,
-            adjectives,
-            kind,
-            whole,
-            count,
-            is_plural: phrase.plural.is_some(),
-        })
+        Ok(Entity { plan, head, nouns, adjectives, kind, whole, count, is_plural: phrase.plural.is_some() })
     }
 
     fn place(&mut self, place: &Place) -> Result<Plan, InstructionError> {
@@ -269,14 +229,8 @@ impl Scene<'_> {
 
 /// The name of a thing: `yellow and white mug`, `bottle of wine`.
 fn name(adjectives: &[String], nouns: &[String], plural: Option<&str>, contents: Option<&str>) -> Plan {
-    let (head, compound) = nouns
-        .split_last()
-        .map_or(("", nouns), |(head, before)| (head.as_str(), before));
-    let words = adjectives
-        .iter()
-        .chain(compound)
-        .map(String::as_str)
-        .chain([plural.unwrap_or(head)]);
+    let (head, compound) = nouns.split_last().map_or(("", nouns), |(head, before)| (head.as_str(), before));
+    let words = adjectives.iter().chain(compound).map(String::as_str).chain([plural.unwrap_or(head)]);
     let mut name = words.collect::<Vec<_>>().join(" ");
     if let Some(contents) = contents {
         name.push_str(" of ");
@@ -286,8 +240,5 @@ fn name(adjectives: &[String], nouns: &[String], plural: Option<&str>, contents:
 }
 
 fn no_antecedent(word: &str, span: Span) -> InstructionError {
-    InstructionError::NoAntecedent {
-        word: word.to_owned(),
-        span,
-    }
+    InstructionError::NoAntecedent { word: word.to_owned(), span }
 }

@@ -99,11 +99,7 @@ impl Noun {
     /// What its head noun affords.
     pub(super) fn kind(&self) -> Kind {
         match self {
-            Noun::Phrase(phrase) => phrase
-                .nouns
-                .last()
-                .and_then(|noun| lexicon::noun(noun))
-                .unwrap_or_default(),
+            Noun::Phrase(phrase) => phrase.nouns.last().and_then(|noun| lexicon::noun(noun)).unwrap_or_default(),
             Noun::Pronoun(..) => Kind::default(),
         }
     }

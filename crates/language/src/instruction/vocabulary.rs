@@ -8,14 +8,7 @@ use super::lexicon::{Kind, Preposition};
 use super::tree::{Position, Verb};
 
 const fn kind(holds: bool, carries: bool, opens: bool, switches: bool, part: bool) -> Kind {
-    Kind {
-        holds,
-        carries,
-        opens,
-        switches,
-        part,
-        workspace: false,
-    }
+    Kind { holds, carries, opens, switches, part, workspace: false }
 }
 
 const THING: Kind = kind(false, false, false, false, false);
@@ -31,25 +24,16 @@ const PART_HOLDER: Kind = kind(true, false, true, false, true);
 const PART_SURFACE: Kind = kind(false, true, false, false, true);
 const PART_DOOR: Kind = kind(false, false, true, false, true);
 const PART_SWITCHED: Kind = kind(false, true, false, true, true);
-const WORKSPACE: Kind = Kind {
-    workspace: true,
-    ..SURFACE
-};
+const WORKSPACE: Kind = Kind { workspace: true, ..SURFACE };
 
 /// Nouns by kind, in the singular, separated by spaces.
 pub(super) const NOUNS: &[(Kind, &str)] = &[
     (PART_HOLDER, "drawer compartment"),
-    (
-        PART_SURFACE,
-        "shelf side edge corner end layer region area tier section",
-    ),
+    (PART_SURFACE, "shelf side edge corner end layer region area tier section"),
     (PART_DOOR, "door lid flap"),
     (PART_SWITCHED, "burner hob"),
     (PART, "handle knob button switch dial rim leg surface base slot hook"),
-    (
-        WORKSPACE,
-        "table tabletop counter countertop worktop workspace desk workbench bench",
-    ),
+    (WORKSPACE, "table tabletop counter countertop worktop workspace desk workbench bench"),
     (
         CLOSABLE,
         "cabinet cupboard fridge refrigerator freezer safe wardrobe closet laptop window suitcase briefcase backpack \

@@ -34,11 +34,7 @@ pub(super) struct Spanned {
 /// Splits `text` into tokens without its scene prefix, its `demo` suffix and its outer punctuation.
 pub(super) fn split(text: &str) -> Result<Vec<Spanned>, InstructionError> {
     if text.len() > MAX_BYTES {
-        return Err(InstructionError::TooLong {
-            found: text.len(),
-            limit: MAX_BYTES,
-            unit: "bytes",
-        });
+        return Err(InstructionError::TooLong { found: text.len(), limit: MAX_BYTES, unit: "bytes" });
     }
     let mut tokens = tokens(text);
     let from_file_name = text.contains('_');
@@ -46,10 +42,7 @@ pub(super) fn split(text: &str) -> Result<Vec<Spanned>, InstructionError> {
     while matches!(tokens.last(), Some(t) if t.token == Token::Stop || (from_file_name && is_word(t, "demo"))) {
         tokens.pop();
     }
-    let scene = tokens
-        .iter()
-        .take(4)
-        .position(|t| matches!(&t.token, Token::Word(w) if is_scene_number(w)));
+    let scene = tokens.iter().take(4).position(|t| matches!(&t.token, Token::Word(w) if is_scene_number(w)));
     let start = scene.map_or(0, |at| at + 1);
     let stops = tokens[start..].iter().take_while(|t| t.token == Token::Stop).count();
     tokens.drain(..start + stops);
@@ -57,11 +50,7 @@ pub(super) fn split(text: &str) -> Result<Vec<Spanned>, InstructionError> {
         return Err(InstructionError::Empty);
     }
     if tokens.len() > MAX_WORDS {
-        return Err(InstructionError::TooLong {
-            found: tokens.len(),
-            limit: MAX_WORDS,
-            unit: "words",
-        });
+        return Err(InstructionError::TooLong { found: tokens.len(), limit: MAX_WORDS, unit: "words" });
     }
     Ok(tokens)
 }
@@ -96,18 +85,14 @@ fn tokens(text: &str) -> Vec<Spanned> {
         } else {
             Token::Word(c.to_string())
         };
-        tokens.push(Spanned {
-            token,
-            span: Span { start, end },
-        });
+        tokens.push(Spanned { token, span: Span { start, end } });
     }
     tokens
 }
 
 /// `scene3` as in `KITCHEN_SCENE3_…`.
 fn is_scene_number(word: &str) -> bool {
-    word.strip_prefix("scene")
-        .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+    word.strip_prefix("scene").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// The singular of a regular or listed English plural that the lexicon knows as a noun.
@@ -139,10 +124,7 @@ mod tests {
 
     #[test]
     fn file_names_lose_scene_and_suffix() {
-        assert_eq!(
-            words("KITCHEN_SCENE3_turn_on_the_stove_demo"),
-            ["turn", "on", "the", "stove"]
-        );
+        assert_eq!(words("KITCHEN_SCENE3_turn_on_the_stove_demo"), ["turn", "on", "the", "stove"]);
         assert_eq!(words("LIVING_ROOM_SCENE12_close_it"), ["close", "it"]);
         assert_eq!(words("show the demo"), ["show", "the", "demo"]);
     }
@@ -153,21 +135,13 @@ mod tests {
             words("  Open the  drawer, then  CLOSE it.!"),
             ["open", "the", "drawer", ",", "then", "close", "it"]
         );
-        assert_eq!(
-            words("the cabinet's 'left' door"),
-            ["the", "cabinet", "'s", "left", "door"]
-        );
+        assert_eq!(words("the cabinet's 'left' door"), ["the", "cabinet", "'s", "left", "door"]);
     }
 
     #[test]
     fn plurals_follow_the_rules() {
-        let cases = [
-            ("pots", "pot"),
-            ("boxes", "box"),
-            ("knives", "knife"),
-            ("shelves", "shelf"),
-            ("cherries", "cherry"),
-        ];
+        let cases =
+            [("pots", "pot"), ("boxes", "box"), ("knives", "knife"), ("shelves", "shelf"), ("cherries", "cherry")];
         for (plural, stem) in cases {
             assert_eq!(singular(plural).as_deref(), Some(stem), "{plural}");
         }
