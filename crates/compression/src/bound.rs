@@ -29,30 +29,55 @@ pub(crate) struct Groups {
 
 /// The most that any completion saves, its body aside, when `left` parameters (0 or 1) may still be added.
 pub(crate) fn consumed(partial: &Partial, left: usize, space: &Space, groups: &mut Groups) -> u64 {
-    // Column maxima stand for those of the rows, which they bound from above: no pass over the rows is needed.
+    let (reusable, second) = sizes(partial, space);
+    let fine = space.coarse_shape(reusable);
+    groups.hash_holes(partial, fine);
+    if left == 0 {
+        return groups.largest(partial, None);
+    }
+    let mut best = 0;
+    for hole in 0..partial.holes.len() {
+        best = best.max(groups.largest(partial, Some((hole, fine))));
+        if best >= partial.saving {
+            return best;
+        }
+    }
+    let coarse = space.coarse_shape(reusable.max(second));
+    if !std::ptr::eq(fine, coarse) {
+        groups.hash_holes(partial, coarse);
+    }
+    best.max(groups.largest(partial, None))
+}
+
+/// Over all rows, the largest argument that fits a hole of its row, and the largest second largest content.
+fn sizes(partial: &Partial, space: &Space) -> (u32, u32) {
+    // Column maxima bound both from above. If they are no larger than a leaf, no shape tells less than another.
     let (mut largest, mut second) = (0, 0);
     for hole in &partial.holes {
         second = second.max(hole.largest.min(largest));
         largest = largest.max(hole.largest);
     }
     let reusable = partial.largest_argument.min(largest);
-    let shape = space.coarse_shape(reusable);
-    groups.hash_holes(partial, shape);
-    if left == 0 {
-        return groups.largest(partial, None);
+    if reusable.max(second) <= space.call {
+        return (reusable, second);
     }
-    let mut best = 0;
-    for hole in 0..partial.holes.len() {
-        best = best.max(groups.largest(partial, Some((hole, shape))));
-        if best >= partial.saving {
-            return best;
+    let (mut reusable, mut second) = (0, 0);
+    for row in 0..partial.rows() {
+        let (mut largest, mut next) = (0, 0);
+        for hole in 0..partial.holes.len() {
+            let cost = space.cost(partial.content(hole)[row]);
+            next = next.max(cost.min(largest));
+            largest = largest.max(cost);
         }
+        for param in 0..partial.arity {
+            let cost = space.cost(partial.param(param)[row]);
+            if cost <= largest {
+                reusable = reusable.max(cost);
+            }
+        }
+        second = second.max(next);
     }
-    let coarser = space.coarse_shape(reusable.max(second));
-    if !std::ptr::eq(shape, coarser) {
-        groups.hash_holes(partial, coarser);
-    }
-    best.max(groups.largest(partial, None))
+    (reusable, second)
 }
 
 impl Groups {

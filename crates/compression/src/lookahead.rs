@@ -127,7 +127,7 @@ pub(crate) fn run(
     let mut open: Vec<Discrepancy> = Vec::new();
     add_discrepancies(&best, 0, limits, &mut open);
     let greedy_steps = best.steps;
-    while !open.is_empty() && steps < greedy_steps + allowed {
+    while !open.is_empty() && steps < greedy_steps.saturating_add(allowed) {
         open.sort_by(|a, b| a.key().partial_cmp(&b.key()).unwrap_or(std::cmp::Ordering::Equal));
         let batch: Vec<Discrepancy> = open.drain(..BATCH.min(open.len())).collect();
         let try_path = |discrepancy: &Discrepancy| discrepancy.follow(&best, objective, limits, progress);

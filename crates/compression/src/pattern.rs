@@ -90,6 +90,7 @@ impl Partial {
         partial.body = space.cost(node);
         partial.saving = u64::from(space.weight(node)) * u64::from(space.cost(node).saturating_sub(space.call));
         partial.columns.truncate(FIRST_PARAM);
+        partial.holes.clear();
         partial
     }
 

@@ -426,7 +426,7 @@ impl Expansion<'_> {
         }
         let left = self.limits.max_arity - child.arity;
         let is_whole = child.holes.is_empty();
-        if rules.exhausted_arity && !is_whole && (left == 0 || left == 1 && child.holes.len() > 1) {
+        if rules.exhausted_arity && left <= 1 && child.holes.len() > left {
             child.saving = child.saving.min(bound::consumed(child, left, space, &mut self.scratch.groups));
         }
         if is_whole || rules.overlap && child.gain(space) > self.least {
