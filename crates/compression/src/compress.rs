@@ -170,7 +170,8 @@ fn compress_here(corpus: &Corpus, config: &Config, progress: &(dyn Fn(Progress) 
             keep: objective.candidates(),
             floor: 0,
             max_steps: config.max_steps.unwrap_or(u64::MAX),
-            deadline: config.time_limit.map(|limit| Instant::now() + limit),
+            // A limit past the end of time is none.
+            deadline: config.time_limit.and_then(|limit| Instant::now().checked_add(limit)),
             parallel: config.threads > 1,
             rules: config.rules,
         },

@@ -181,7 +181,7 @@ impl Discrepancy {
 
 fn add_discrepancies(path: &Path, from: usize, limits: &RoundLimits, open: &mut Vec<Discrepancy>) {
     // Nothing comes after the last round, so the best of it is the best.
-    for depth in from..path.stages.len().min(limits.rounds - 1) {
+    for depth in from..path.stages.len().min(limits.rounds.saturating_sub(1)) {
         let choices = &path.stages[depth].proposals.choices;
         let Some(best) = choices.first() else { continue };
         let gain = path.stages[depth].cost.saturating_sub(best.cost).max(1) as f64;
