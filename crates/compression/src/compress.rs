@@ -15,7 +15,8 @@ use crate::show;
 pub enum CostKind {
     /// Stitch's: terminal 100, application and λ 1.
     Stitch,
-    /// Description length in nats under a typed grammar, probabilities estimated from use.
+    /// Description length in nats under a typed grammar, probabilities estimated from use. The search minimises additive
+    /// weights near it and proposes candidates, which are then priced exactly.
     Nats,
     /// Description length in nats, all productions of a type equally probable.
     UniformNats,
@@ -88,7 +89,8 @@ pub struct Compression {
     pub abstractions: Vec<Abstraction>,
     /// The programs, rewritten, in the corpus's own syntax.
     pub rewritten: Vec<String>,
-    /// Why the searches stopped: optimal only if each of them was.
+    /// Why the searches stopped: optimal only if each of them was. Under nats that is said of the additive weights that the
+    /// search minimises, see [`CostKind::Nats`].
     pub stop: Stop,
     /// How many partial abstractions were expanded in all.
     pub steps: u64,
