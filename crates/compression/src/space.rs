@@ -36,9 +36,6 @@ pub(crate) enum Constructor {
 /// that must be closed.
 const MAX_LOWERING: u32 = 32;
 
-/// How many sizes of atoms there are shapes for, the one that covers everything included; see [`Space::coarse_shape`].
-const SHAPES: usize = 7;
-
 /// The distinct subterms of a corpus, with what the search wants to know of each.
 pub(crate) struct Space {
     term: Vec<TermId>,
@@ -55,8 +52,8 @@ pub(crate) struct Space {
     has_param: Vec<bool>,
     /// Bloom filter of the nodes that occur in each node.
     parts: Vec<u64>,
-    /// The shape of each node for atoms of each size, made when first asked for.
-    shapes: [OnceLock<Vec<u32>>; SHAPES],
+    /// See [`Space::outlines`]; made when first asked for.
+    outlines: OnceLock<Vec<u32>>,
     leaves: usize,
     /// Number of nodes of the corpus; nodes from here on are lowered arguments.
     corpus_len: usize,
@@ -100,7 +97,7 @@ impl Space {
             open: Vec::with_capacity(len),
             has_param: Vec::with_capacity(len),
             parts: Vec::with_capacity(len),
-            shapes: Default::default(),
+            outlines: OnceLock::new(),
             leaves: order.iter().take_while(|id| height[id.0 as usize] == 0).count() + 1,
             corpus_len: len,
             origin: Vec::new(),
@@ -211,17 +208,28 @@ impl Space {
         self.open[part as usize] > 0 || self.parts[whole as usize] & bloom(part) != 0
     }
 
-    /// The shape of every node when all subterms that cost at most `atom` look alike. Atoms are rounded up to a few sizes,
-    /// each twice the one before; with atoms larger than all of them, everything looks alike.
-    pub(crate) fn coarse_shape(&self, atom: u32) -> &[u32] {
-        let mut size = self.call;
-        for shapes in &self.shapes[..SHAPES - 1] {
-            if atom <= size {
-                return shapes.get_or_init(|| self.shapes_over(size));
+    /// The outline of every node, lowered arguments included, as a number: two nodes have the same if they differ in
+    /// nothing but their leaves. That of a leaf is 0.
+    pub(crate) fn outlines(&self) -> &[u32] {
+        self.outlines.get_or_init(|| {
+            let mut known: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
+            let mut outlines: Vec<u32> = Vec::with_capacity(self.term.len());
+            for node in 0..self.corpus_len {
+                let below = |child: Node| outlines[child as usize];
+                let key = match self.constructor[node] {
+                    Constructor::Leaf(_) => (0, 0, 0),
+                    Constructor::App => (1, below(self.left[node]), below(self.right[node])),
+                    Constructor::Lam(tag) => (tag.saturating_add(2), below(self.left[node]), 0),
+                };
+                let next = known.len() as u32;
+                outlines.push(*known.entry(key).or_insert(next));
             }
-            size = size.saturating_mul(2).saturating_add(self.app);
-        }
-        self.shapes[SHAPES - 1].get_or_init(|| vec![0; self.corpus_len])
+            // Lowering renames variables, which are leaves.
+            for &(from, _) in &self.origin {
+                outlines.push(outlines[from as usize]);
+            }
+            outlines
+        })
     }
 
     /// The least cost of the corpus under a partial or whole abstraction, its body aside. `values` is scratch space and
@@ -332,23 +340,6 @@ impl Space {
                 Constructor::Leaf(node) => node,
             })
             .collect();
-    }
-
-    fn shapes_over(&self, atom: u32) -> Vec<u32> {
-        let mut known: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
-        let mut shape: Vec<u32> = Vec::with_capacity(self.corpus_len);
-        for node in 0..self.corpus_len {
-            let below = |child: Node| shape[child as usize];
-            let key = match self.constructor[node] {
-                _ if self.cost[node] <= atom => (0, 0, 0),
-                Constructor::Leaf(_) => (0, 0, 0),
-                Constructor::Lam(tag) => (tag.saturating_add(2), below(self.left[node]), 0),
-                Constructor::App => (1, below(self.left[node]), below(self.right[node])),
-            };
-            let next = known.len() as u32;
-            shape.push(*known.entry(key).or_insert(next));
-        }
-        shape
     }
 
     /// Finds, for every open subterm and number of binders, the subterm seen from outside those binders.
