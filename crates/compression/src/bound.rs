@@ -38,8 +38,9 @@ pub(crate) fn consumed(partial: &Partial, left: usize, space: &Space, groups: &m
         return groups.bound(partial, |_| 0, |_| false);
     }
     // In two holes or more: a leaf, unless two of them hold more than a leaf.
-    let inner = |row: usize| (0..partial.holes.len()).filter(|&hole| outlines[partial.content(hole)[row] as usize] != 0);
-    let mut best = groups.bound(partial, |_| 0, |row| inner(row).nth(1).is_some());
+    let is_inner = |hole: usize, row: usize| outlines[partial.content(hole)[row] as usize] != 0;
+    let is_free = |row: usize| (0..partial.holes.len()).filter(|&hole| is_inner(hole, row)).nth(1).is_some();
+    let mut best = groups.bound(partial, |_| 0, is_free);
     for hole in 0..partial.holes.len() {
         if best >= partial.saving {
             break;
