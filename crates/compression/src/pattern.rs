@@ -100,6 +100,11 @@ impl Partial {
         i64::try_from(self.saving).unwrap_or(i64::MAX).saturating_sub(body)
     }
 
+    /// The memory that its columns take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.columns.len() * size_of::<u32>()
+    }
+
     /// The number of distinct subterms where it matches.
     pub(crate) fn rows(&self) -> usize {
         self.rows

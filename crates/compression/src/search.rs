@@ -19,13 +19,15 @@ use crate::bound::{self, Groups};
 use crate::pattern::{Filling, Partial};
 use crate::space::{Constructor, Node, Space};
 
-/// The pruning rules, each with its off-switch. All are exact: they change how long the search takes, not how good the
-/// best abstraction is.
+/// The pruning rules, each with its off-switch. They change how long the search takes, not how good the best abstraction
+/// is. One exception: argument capture and the single place give up abstractions that use a parameter more often in their
+/// body than they are called, such as `(f #0 #0 #0)` called once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// Argument capture (Stitch, §4.3): a parameter whose argument is the same everywhere is written into the body
-    /// instead, and a hole that has the same content everywhere is filled with it at once. Never worse, as the fixed
-    /// argument is paid for once instead of at every call.
+    /// instead, and a hole that has the same content everywhere is filled with it at once. No worse as long as there are
+    /// no fewer calls than uses of the parameter in the body: the argument is then paid for at every use instead of at
+    /// every call.
     pub argument_capture: bool,
     /// Redundant argument elimination (Stitch, §4.3): two parameters whose arguments agree everywhere are one.
     pub redundant_argument: bool,
@@ -103,12 +105,17 @@ pub(crate) struct Found {
 /// The most partial abstractions expanded at once.
 const MAX_BATCH: usize = 32;
 
+/// The most memory that the queue may take, in bytes. A search that would take more stops with what it has found
+/// ([`Stop::Budget`]); a corpus of ordinary programs stays far below, one that is a single chain of 100 000 calls does not.
+const MAX_QUEUE_BYTES: usize = 1 << 30;
+
 /// Finds the abstractions that gain the most.
 pub(crate) fn search(space: &Space, limits: &SearchLimits) -> Found {
     let mut found = Found { best: Vec::new(), steps: 0, stop: Stop::Optimal };
     add_constants(space, limits, &mut found);
     let mut queue = BinaryHeap::new();
     let mut sequence = 0;
+    let mut queued_bytes = 0;
     let nodes: Vec<Node> = space.inner().collect();
     queue.push(Queued { gain: i64::MAX, sequence, partial: Partial::hole(&nodes, space) });
     let mut scratch = Scratch::default();
@@ -118,7 +125,10 @@ pub(crate) fn search(space: &Space, limits: &SearchLimits) -> Found {
         let mut batch = Vec::with_capacity(size);
         while batch.len() < size {
             match queue.pop() {
-                Some(queued) if queued.gain > least => batch.push(queued.partial),
+                Some(queued) if queued.gain > least => {
+                    queued_bytes -= queued.partial.bytes().min(queued_bytes);
+                    batch.push(queued.partial);
+                }
                 Some(_) => queue.clear(),
                 None => break,
             }
@@ -126,7 +136,7 @@ pub(crate) fn search(space: &Space, limits: &SearchLimits) -> Found {
         if batch.is_empty() {
             return found;
         }
-        if found.steps >= limits.max_steps {
+        if found.steps >= limits.max_steps || queued_bytes > MAX_QUEUE_BYTES {
             return Found { stop: Stop::Budget, ..found };
         }
         if limits.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
@@ -149,6 +159,7 @@ pub(crate) fn search(space: &Space, limits: &SearchLimits) -> Found {
                 found.add(child, limits, space);
             } else if gain > found.least_gain(limits) {
                 sequence += 1;
+                queued_bytes += child.bytes();
                 queue.push(Queued { gain, sequence, partial: child });
             }
         }
