@@ -80,6 +80,7 @@ impl Corpus {
     ) -> Result<Self, CorpusError> {
         let mut dictionary = Dictionary::new(store.clone(), signature.clone());
         let mut terms = Terms::new();
+        dictionary.reserve_names(&mut terms);
         let mut encoded = Vec::with_capacity(programs.len());
         let mut problems = Vec::new();
         let mut typed: rustc_hash::FxHashMap<language::TermId, bool> = Default::default();

@@ -51,6 +51,17 @@ impl Dictionary {
         Self { store, signature, meanings: Vec::new(), annotations: vec![None] }
     }
 
+    /// Makes the names of the signature known, so that no abstraction takes one of them, whether programs use it or not.
+    pub(crate) fn reserve_names(&mut self, terms: &mut Terms) {
+        for entry in self.signature.entries() {
+            let tree = self.store.constant(entry.name);
+            let symbol = terms.symbol(&language::print(&self.store, tree));
+            if symbol.0 as usize == self.meanings.len() {
+                self.meanings.push(Meaning::Tree(tree));
+            }
+        }
+    }
+
     /// A program as a term of the compressor.
     ///
     /// Recursion is safe: terms of the language are no deeper than [`language::MAX_DEPTH`].
