@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     /// Targets that are known to fail: argument capture, single places and the bound for exhausted parameters lose
-    /// abstractions that use a parameter more than once, such as `(a #0 #0)` for the corpus `(a (A B C) (A B C))`.
+    /// abstractions that use a parameter more than once, such as `(a b c d e f g h #0 #0 #0 #0)` for Stitch's `cex.json`.
     const KNOWN_TO_FAIL: [&str; 1] = ["pruning"];
 
     #[test]
