@@ -62,7 +62,7 @@ impl Factored {
     pub(crate) fn inlined(&self) -> (Terms, Vec<TermId>) {
         let mut terms = Terms::with_names_of(&self.terms);
         let mut inlining = rewrite::Inlining::new(&self.terms, &self.entries);
-        let programs = self.programs.iter().map(|&program| inlining.inline(program, &mut terms)).collect();
+        let programs = inlining.inline_all(&self.programs, &mut terms);
         (terms, programs)
     }
 

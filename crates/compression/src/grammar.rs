@@ -125,18 +125,26 @@ impl Grammar {
                 all = (all.0 + price, all.1 + n);
             }
         }
-        let mean = |(price, n): (f64, u64)| ((price / n.max(1) as f64 * 1000.0) as u32).max(1);
-        let of = |head: Head| paid.get(&head).map(|&sum| mean(sum));
-        let average = mean(all);
-        let symbols = 0..corpus.terms.name_count() as u32;
-        Weights {
-            symbols: symbols.map(|symbol| of(Head::Symbol(SymbolId(symbol))).unwrap_or(average)).collect(),
-            call: average,
-            var: of(Head::Variable).unwrap_or(average),
-            param: of(Head::Variable).unwrap_or(average),
-            app: 0,
-            lam: of(Head::Lambda).unwrap_or(average),
-        }
+        let in_units = |unit: f64| {
+            let mean = |(price, n): (f64, u64)| ((price / n.max(1) as f64 * unit) as u32).max(1);
+            let of = |head: Head| paid.get(&head).map(|&sum| mean(sum));
+            let average = mean(all);
+            let symbols = 0..corpus.terms.name_count() as u32;
+            Weights {
+                symbols: symbols.map(|symbol| of(Head::Symbol(SymbolId(symbol))).unwrap_or(average)).collect(),
+                call: average,
+                var: of(Head::Variable).unwrap_or(average),
+                param: of(Head::Variable).unwrap_or(average),
+                app: 0,
+                lam: of(Head::Lambda).unwrap_or(average),
+            }
+        };
+        let weights = in_units(1000.0);
+        // Costs of terms are 32 bits wide in the search; for a program of millions of nats the unit is larger.
+        let costs = weights.costs(&corpus.terms);
+        let largest = corpus.roots().into_iter().map(|root| costs[root.0 as usize]).max().unwrap_or(0) as f64;
+        let limit = f64::from(u32::MAX / 4);
+        if largest <= limit { weights } else { in_units(1000.0 * limit / largest) }
     }
 
     fn describe(&self, corpus: &Factored) -> Description {
@@ -191,18 +199,23 @@ impl Grammar {
                 corpus.entries.iter().map(|entry| slots[entry.symbol.0 as usize].arguments.clone()).collect();
             for entry in &corpus.entries {
                 let mut arguments = vec![Slot::Any; entry.arity];
+                // The constant at the head of each term, with how many arguments it has there.
+                let mut heads: BTreeMap<TermId, (SymbolId, usize)> = BTreeMap::new();
                 for id in corpus.terms.reachable([entry.body]) {
-                    let (head, parts) = corpus.terms.spine(id);
-                    let Term::Symbol(symbol) = corpus.terms.get(head) else {
-                        continue;
-                    };
-                    for (index, &part) in parts.iter().enumerate() {
-                        if let Term::Param(param) = corpus.terms.get(part) {
-                            let slot = slots[symbol.0 as usize].argument(index);
-                            if arguments[param as usize] == Slot::Any {
-                                arguments[param as usize] = slot;
+                    match corpus.terms.get(id) {
+                        Term::Symbol(symbol) => {
+                            heads.insert(id, (symbol, 0));
+                        }
+                        Term::App(f, x) => {
+                            let Some(&(symbol, index)) = heads.get(&f) else { continue };
+                            heads.insert(id, (symbol, index + 1));
+                            if let Term::Param(param) = corpus.terms.get(x)
+                                && arguments[param as usize] == Slot::Any
+                            {
+                                arguments[param as usize] = slots[symbol.0 as usize].argument(index);
                             }
                         }
+                        _ => {}
                     }
                 }
                 let result = self.result(corpus, &slots, entry.body);

@@ -225,8 +225,11 @@ impl Partial {
         let mut pending = vec![body];
         let mut met: Vec<u32> = Vec::new();
         let mut selection = Vec::new();
-        while let Some(term) = pending.pop() {
-            let hole = partial.holes.len() - 1;
+        while !pending.is_empty() {
+            // A subterm without parameters is matched whole, and at once, so that few holes are open at a time.
+            let is_whole = |&at: &usize| !terms.has_param(pending[at]);
+            let hole = pending.len().checked_sub(2).filter(is_whole).unwrap_or(pending.len() - 1);
+            let term = pending.remove(hole);
             let content = partial.content(hole);
             let depth = partial.holes[hole].depth;
             selection.clear();
@@ -234,6 +237,10 @@ impl Partial {
                 selection.extend((0..content.len()).filter(|&row| is_match(row)).map(|row| row as u32));
             };
             let filling = match terms.get(term) {
+                _ if !terms.has_param(term) => {
+                    keep(&|row| space.term(content[row]) == term);
+                    Filling::Node(selection.first().map_or(0, |&row| content[row as usize]))
+                }
                 Term::App(f, x) => {
                     pending.extend([x, f]);
                     keep(&|row| space.constructor(content[row]) == Constructor::App);
@@ -256,11 +263,8 @@ impl Partial {
                         Filling::Param(met.len() as u32 - 1)
                     }
                 },
-                Term::Symbol(_) | Term::Var(..) => {
-                    let node = space.leaf(term)?;
-                    keep(&|row| content[row] == node);
-                    Filling::Node(node)
-                }
+                // A leaf that is no parameter has none.
+                Term::Symbol(_) | Term::Var(..) => return None,
             };
             if selection.is_empty() {
                 return None;

@@ -102,9 +102,9 @@ impl<'a> Inlining<'a> {
         Self { from, entries, done: FxHashMap::default() }
     }
 
-    /// A term of the store with all calls inlined, as a term of `into`.
-    pub(crate) fn inline(&mut self, id: TermId, into: &mut Terms) -> TermId {
-        for part in self.from.reachable([id]) {
+    /// Terms of the store with all calls inlined, as terms of `into`.
+    pub(crate) fn inline_all(&mut self, ids: &[TermId], into: &mut Terms) -> Vec<TermId> {
+        for part in self.from.reachable(ids.iter().copied()) {
             if self.from.has_param(part) || self.done.contains_key(&part) {
                 continue;
             }
@@ -127,8 +127,11 @@ impl<'a> Inlining<'a> {
             };
             self.done.insert(part, inlined);
         }
-        let inlined = self.done[&id].clone();
-        self.settle(inlined, into)
+        let settle = |id: &TermId| {
+            let inlined = self.done[id].clone();
+            self.settle(inlined, into)
+        };
+        ids.iter().map(settle).collect()
     }
 
     fn apply(&mut self, function: Inlined, argument: Inlined, into: &mut Terms) -> Inlined {

@@ -36,6 +36,10 @@ pub(crate) enum Constructor {
 /// that must be closed.
 const MAX_LOWERING: u32 = 32;
 
+/// The largest height of an open λ that is looked for as an argument. Lowering a λ takes a walk over it, so that without
+/// a limit λ nested a hundred thousand deep would take hours.
+const MAX_LOWERED_HEIGHT: u32 = 256;
+
 /// The distinct subterms of a corpus, with what the search wants to know of each.
 pub(crate) struct Space {
     term: Vec<TermId>,
@@ -169,11 +173,6 @@ impl Space {
 
     pub(crate) fn term(&self, node: Node) -> TermId {
         self.term[node as usize]
-    }
-
-    /// The node of a leaf of the corpus.
-    pub(crate) fn leaf(&self, term: TermId) -> Option<Node> {
-        (1..self.leaves).find(|&node| self.term[node] == term).map(|node| node as Node)
     }
 
     /// The nodes of some terms of the corpus.
@@ -344,9 +343,37 @@ impl Space {
 
     /// Finds, for every open subterm and number of binders, the subterm seen from outside those binders.
     fn lower_arguments(&mut self, terms: &mut Terms, node_of: &mut Vec<Node>) {
+        // The nearest free variables of each node, as bits, and the height of those that are open.
+        let mut free: Vec<u64> = Vec::with_capacity(self.corpus_len);
+        let mut height: Vec<u32> = Vec::with_capacity(self.corpus_len);
+        for node in 0..self.corpus_len {
+            let (left, right) = (self.left[node] as usize, self.right[node] as usize);
+            let bits = match self.constructor[node] {
+                Constructor::App => free[left] | free[right],
+                Constructor::Lam(_) => free[left] >> 1,
+                Constructor::Leaf(_) if self.open[node] > 0 => 1u64.checked_shl(self.open[node] - 1).unwrap_or(0),
+                Constructor::Leaf(_) => 0,
+            };
+            free.push(bits);
+            let is_inner = self.open[node] > 0 && node >= self.leaves;
+            height.push(if is_inner { 1 + height[left].max(height[right]) } else { 0 });
+        }
         for node in 1..self.corpus_len {
             for depth in 1..=self.open[node].min(MAX_LOWERING) {
-                let Some(id) = terms.lower(self.term[node], depth) else {
+                if free[node] & ((1 << depth) - 1) != 0 {
+                    break;
+                }
+                let part = |child: Node| self.argument(child, depth).map(|lowered| self.term[lowered as usize]);
+                let id = match self.constructor[node] {
+                    // The parts of an application have been lowered before it.
+                    Constructor::App => match (part(self.left[node]), part(self.right[node])) {
+                        (Some(f), Some(x)) => Some(terms.add(Term::App(f, x))),
+                        _ => None,
+                    },
+                    _ if height[node] > MAX_LOWERED_HEIGHT => None,
+                    _ => terms.lower(self.term[node], depth),
+                };
+                let Some(id) = id else {
                     break;
                 };
                 node_of.resize(terms.len(), 0);

@@ -222,7 +222,7 @@ impl Terms {
     /// The term placed under `depth` more binders: every free index raised by `depth`.
     pub fn raise(&mut self, id: TermId, depth: u32) -> TermId {
         // Raising never fails; were an index to overflow, the term is kept and the verification reports it.
-        self.shift(id, |free| free.checked_add(depth)).unwrap_or(id)
+        if depth == 0 { id } else { self.shift(id, |free| free.checked_add(depth)).unwrap_or(id) }
     }
 
     /// Maps the free indices of a term, each counted outside the term's own binders.
