@@ -65,7 +65,6 @@ fn nuts_bolts_is_no_worse_than_stitch() {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "a test that skips says so")]
 fn the_other_corpora_are_no_worse_than_stitch() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora/cogsci");
     if !folder.is_dir() {

@@ -1,10 +1,5 @@
 //! The compressor as its users see it: whole corpora in, libraries and rewritten programs out.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test that cannot be set up fails loudly"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up fails loudly")]
 
 mod basic;
 mod brute_force;
