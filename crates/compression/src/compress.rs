@@ -56,7 +56,7 @@ impl Default for Config {
             per_round: 1,
             cost: CostKind::Nats,
             min_gain: 4.0,
-            lookahead: 1.5,
+            lookahead: 1.25,
             threads: 1,
             max_steps: None,
             time_limit: None,

@@ -107,7 +107,7 @@ pub(crate) struct Rounds {
     pub(crate) stop: Stop,
 }
 
-/// How many paths are tried before the next are chosen.
+/// How many paths at most are tried before the next are chosen.
 const BATCH: usize = 2;
 
 /// How far a path may fall behind the best one, as a share of its cost, with all rounds to go; with fewer, less.
@@ -129,7 +129,15 @@ pub(crate) fn run(
     let greedy_steps = best.steps;
     while !open.is_empty() && steps < greedy_steps.saturating_add(allowed) {
         open.sort_by(|a, b| a.key().partial_cmp(&b.key()).unwrap_or(std::cmp::Ordering::Equal));
-        let batch: Vec<Discrepancy> = open.drain(..BATCH.min(open.len())).collect();
+        // As many as the steps left allow, if they take what the path they leave took; one at the least.
+        let mut left = greedy_steps.saturating_add(allowed) - steps;
+        let fits = |discrepancy: &&Discrepancy| {
+            let fits = discrepancy.steps <= left;
+            left -= discrepancy.steps.min(left);
+            fits
+        };
+        let count = open.iter().take(BATCH).take_while(fits).count().max(1);
+        let batch: Vec<Discrepancy> = open.drain(..count).collect();
         let try_path = |discrepancy: &Discrepancy| discrepancy.follow(&best, objective, limits, progress);
         let paths: Vec<Option<Path>> = if limits.search.parallel {
             batch.par_iter().map(try_path).collect()
@@ -159,6 +167,8 @@ struct Discrepancy {
     depth: usize,
     /// What the candidate loses against the best of its round, as a share of that one's gain.
     loss: f64,
+    /// The steps that the path took from here to its end.
+    steps: u64,
 }
 
 impl Discrepancy {
@@ -185,9 +195,10 @@ fn add_discrepancies(path: &Path, from: usize, limits: &RoundLimits, open: &mut 
         let choices = &path.stages[depth].proposals.choices;
         let Some(best) = choices.first() else { continue };
         let gain = path.stages[depth].cost.saturating_sub(best.cost).max(1) as f64;
+        let steps = path.stages[depth + 1..].iter().map(|stage| stage.proposals.steps).sum();
         for (choice, candidate) in choices.iter().enumerate().skip(1) {
             let loss = candidate.cost.saturating_sub(best.cost) as f64 / gain;
-            open.push(Discrepancy { stages: path.stages[..=depth].to_vec(), choice, depth, loss });
+            open.push(Discrepancy { stages: path.stages[..=depth].to_vec(), choice, depth, loss, steps });
         }
     }
 }

@@ -1,6 +1,9 @@
 //! What each word can be. English words are ambiguous (`close the drawer`, `close to the plate`; `an orange`, `an
 //! orange mug`), so an [`Entry`] lists every category and the grammar chooses by context.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::tree::{Position, Relation};
 use super::vocabulary::{
     ADJECTIVES, ADVERBS, COLOURS, DETERMINERS, FUNCTION_WORDS, IRREGULAR_PLURALS, NOUNS, NUMBERS, POSITIONS,
@@ -110,21 +113,26 @@ impl Entry {
     }
 }
 
-/// Looks a lower-case word up in every list.
+/// Looks a lower-case word up.
 pub(super) fn entry(word: &str) -> Entry {
-    let noun_entry =
-        noun(word).map(|kind| NounEntry { kind, singular: word.to_owned(), is_plural: false }).or_else(|| {
-            let stem = singular(word)?;
-            Some(NounEntry { kind: noun(&stem)?, singular: stem, is_plural: true })
-        });
+    LISTED.get(word).cloned().unwrap_or_else(|| Entry {
+        noun: plural(word),
+        number: word.parse().ok().filter(|n| (1..=100).contains(n)),
+        ..Entry::default()
+    })
+}
+
+/// Every word that is listed, with its categories: the lists are for people, this is for looking up.
+static LISTED: LazyLock<HashMap<&'static str, Entry>> =
+    LazyLock::new(|| words().map(|word| (word, listed(word))).collect());
+
+/// The categories of a word, from every list.
+fn listed(word: &str) -> Entry {
+    let noun = noun(word).map(|kind| NounEntry { kind, singular: word.to_owned(), is_plural: false });
     Entry {
-        noun: noun_entry,
+        noun: noun.or_else(|| plural(word)),
         position: POSITIONS.iter().find(|(w, _)| *w == word).map(|(_, position)| *position),
-        number: NUMBERS
-            .iter()
-            .find(|(w, _)| *w == word)
-            .map(|(_, n)| *n)
-            .or_else(|| word.parse().ok().filter(|n| (1..=100).contains(n))),
+        number: NUMBERS.iter().find(|(w, _)| *w == word).map(|(_, n)| *n),
         is_colour: lists(COLOURS, word),
         is_adjective: lists(ADJECTIVES, word),
         is_determiner: lists(DETERMINERS, word),
@@ -135,6 +143,12 @@ pub(super) fn entry(word: &str) -> Entry {
     }
 }
 
+/// A noun's plural.
+fn plural(word: &str) -> Option<NounEntry> {
+    let stem = singular(word)?;
+    Some(NounEntry { kind: noun(&stem)?, singular: stem, is_plural: true })
+}
+
 /// Whether a text of words has this one.
 fn lists(words: &str, word: &str) -> bool {
     words.split_ascii_whitespace().any(|listed| listed == word)
@@ -142,8 +156,18 @@ fn lists(words: &str, word: &str) -> bool {
 
 /// The kind of a noun in the singular.
 pub(super) fn noun(word: &str) -> Option<Kind> {
-    NOUNS.iter().find(|(_, words)| lists(words, word)).map(|(kind, _)| *kind)
+    NOUN_KINDS.get(word).copied()
 }
+
+static NOUN_KINDS: LazyLock<HashMap<&'static str, Kind>> = LazyLock::new(|| {
+    let listed = NOUNS.iter().flat_map(|(kind, words)| words.split_ascii_whitespace().map(|word| (word, *kind)));
+    // The first list that has a word counts.
+    let mut kinds = HashMap::new();
+    listed.for_each(|(word, kind)| {
+        kinds.entry(word).or_insert(kind);
+    });
+    kinds
+});
 
 /// The singular of a plural that no rule gives.
 pub(super) fn irregular_plural(word: &str) -> Option<&'static str> {
