@@ -231,7 +231,7 @@ fn nonnegative(written: &str) -> Result<f64, String> {
 fn multiple(written: &str) -> Result<f64, String> {
     match nonnegative(written) {
         Ok(value) if value <= MAX_LOOKAHEAD => Ok(value),
-        _ => Err(format!("wanted a number from 0 to {MAX_LOOKAHEAD}, such as `1.5`")),
+        _ => Err(format!("wanted a number from 0 to {MAX_LOOKAHEAD}, such as `1.25`")),
     }
 }
 

@@ -195,16 +195,18 @@ pub(super) fn nearest(word: &str) -> Option<&'static str> {
         5..=24 => 2 * EDIT,
         _ => return None,
     };
-    words()
-        .filter(|candidate| candidate.len() > 1 && candidate.len().abs_diff(letters.len()) * EDIT <= allowed)
-        .map(|candidate| {
-            let other: Vec<char> = candidate.chars().collect();
-            (edit_cost(&letters, &other), other.first() != letters.first(), candidate)
-        })
+    SPELLINGS
+        .iter()
+        .filter(|(spelling, _)| spelling.len() > 1 && spelling.len().abs_diff(letters.len()) * EDIT <= allowed)
+        .map(|(spelling, word)| (edit_cost(&letters, spelling), spelling.first() != letters.first(), *word))
         .filter(|(cost, _, _)| *cost <= allowed)
         .min_by_key(|(cost, differs, _)| (*cost, *differs))
         .map(|(_, _, candidate)| candidate)
 }
+
+/// The letters of every word of [`words`].
+static SPELLINGS: LazyLock<Vec<(Vec<char>, &'static str)>> =
+    LazyLock::new(|| words().map(|word| (word.chars().collect(), word)).collect());
 
 /// The cost of inserting, deleting or replacing a letter.
 const EDIT: usize = 2;
@@ -213,19 +215,26 @@ const SWAP: usize = 1;
 
 /// Weighted edit distance with swaps of neighbours (optimal string alignment).
 fn edit_cost(a: &[char], b: &[char]) -> usize {
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).map(|j| j * EDIT).collect();
+    // Both are near in length and at most two dozen letters, so rows of fixed size will do.
+    const ROW: usize = 32;
+    if b.len() >= ROW {
+        return usize::MAX;
+    }
+    let (mut before, mut last, mut row) = ([0; ROW], [0; ROW], [0; ROW]);
+    for (j, cost) in last.iter_mut().enumerate() {
+        *cost = j * EDIT;
+    }
     for i in 1..=a.len() {
-        let mut row = vec![i * EDIT];
+        row[0] = i * EDIT;
         for j in 1..=b.len() {
             let replaced = last[j - 1] + if a[i - 1] == b[j - 1] { 0 } else { EDIT };
             let mut best = replaced.min(last[j] + EDIT).min(row[j - 1] + EDIT);
             if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
                 best = best.min(before[j - 2] + SWAP);
             }
-            row.push(best);
+            row[j] = best;
         }
-        before = std::mem::replace(&mut last, row);
+        (before, last, row) = (last, row, before);
     }
     last[b.len()]
 }
