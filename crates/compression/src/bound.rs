@@ -12,7 +12,7 @@
 //! without it; or it stands in two or more. Then it is a leaf wherever no more than one hole holds more than a leaf, and
 //! those rows are divided as before; the other rows are all counted. The largest of these cases is the bound.
 //!
-//! This rule is ours. On the spines of the cogsci corpora it cuts the search to a third: patterns that spend their
+//! This rule is ours. It matters most on long spines: patterns that spend their
 //! parameters inside a spine while its head is still open are what a sum over matches cannot tell from good ones.
 
 use crate::pattern::Partial;

@@ -38,8 +38,6 @@ pub(crate) struct Hole {
     pub(crate) depth: u32,
     /// What stands there in all rows together, in cost: how much the hole has at stake.
     pub(crate) stake: u64,
-    /// The cost of the largest subterm that stands there.
-    pub(crate) largest: u32,
 }
 
 /// A body with holes and its matches.
@@ -51,8 +49,6 @@ pub(crate) struct Partial {
     pub(crate) body: u32,
     pub(crate) holes: Vec<Hole>,
     pub(crate) arity: usize,
-    /// No argument of any parameter costs more than this.
-    pub(crate) largest_argument: u32,
     rows: usize,
     /// Columns of `rows` entries each: row node, weight, potential, then one per parameter, then one per hole.
     columns: Vec<u32>,
@@ -73,9 +69,8 @@ impl Partial {
         Self {
             saving: u64::MAX,
             body: 0,
-            holes: vec![Hole { id: 0, depth: 0, stake: 0, largest: u32::MAX }],
+            holes: vec![Hole { id: 0, depth: 0, stake: 0 }],
             arity: 0,
-            largest_argument: 0,
             rows: nodes.len(),
             columns,
             choices: None,
@@ -174,11 +169,6 @@ impl Partial {
             body: self.body,
             holes: Vec::with_capacity(self.holes.len() + 1),
             arity,
-            largest_argument: if new_param {
-                self.largest_argument.max(self.holes[hole].largest)
-            } else {
-                self.largest_argument
-            },
             rows: len,
             columns,
             choices: self.choices.clone(),
@@ -340,13 +330,9 @@ impl Partial {
             self.choose(id, Filling::Node(node));
             return;
         }
-        let (mut stake, mut largest) = (0, 0);
-        for (&node, &weight) in column.iter().zip(self.weights()) {
-            let cost = space.cost(node);
-            stake += u64::from(weight) * u64::from(cost);
-            largest = largest.max(cost);
-        }
-        self.holes.push(Hole { id, depth, stake, largest });
+        let at_stake = |(&node, &weight): (&Node, &u32)| u64::from(weight) * u64::from(space.cost(node));
+        let stake = column.iter().zip(self.weights()).map(at_stake).sum();
+        self.holes.push(Hole { id, depth, stake });
     }
 }
 

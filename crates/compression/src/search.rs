@@ -39,7 +39,7 @@ pub struct Rules {
     /// The bound for patterns whose parameters are used up, see the `bound` module.
     pub exhausted_arity: bool,
     /// The bound that counts overlapping matches once, see the `space` module. One pass over the corpus for each partial
-    /// abstraction: it saves a third of the expansions on spines and costs more time than it saves, so it is off by
+    /// abstraction: it saves expansions on long spines and costs more time than it saves, so it is off by
     /// default.
     pub overlap: bool,
 }
