@@ -1,0 +1,261 @@
+//! Where the files of a dataset are: in a directory, or embedded in the program.
+//!
+//! Everything above this module reads through [`Root`] and [`Blob`], so that a dataset in the binary and one on disk are
+//! read by the same code. Paths are relative to the dataset, with `/` between their parts.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::file::reader::{ChunkReader, Length};
+
+use crate::fault::{Error, Fault};
+
+/// The files of an embedded dataset: relative path and content, in order of path.
+pub type EmbeddedFiles = &'static [(&'static str, &'static [u8])];
+
+/// Where a dataset is.
+#[derive(Clone, Debug)]
+pub enum Root {
+    /// A directory on disk.
+    Directory(PathBuf),
+    /// A dataset in the program itself, with its name.
+    Embedded(&'static str, EmbeddedFiles),
+}
+
+impl Root {
+    /// The dataset's place as a user would write it.
+    pub fn shown(&self) -> String {
+        match self {
+            Root::Directory(path) => path.display().to_string(),
+            Root::Embedded(name, _) => format!("embedded:{name}"),
+        }
+    }
+
+    /// The directory, if there is one.
+    pub fn directory(&self) -> Option<&Path> {
+        match self {
+            Root::Directory(path) => Some(path),
+            Root::Embedded(..) => None,
+        }
+    }
+
+    /// Whether there is such a file.
+    pub fn has(&self, file: &str) -> bool {
+        match self {
+            Root::Directory(path) => path.join(file).is_file(),
+            Root::Embedded(_, files) => files.iter().any(|(name, _)| *name == file),
+        }
+    }
+
+    /// Opens a file.
+    pub fn open(&self, file: &str) -> Result<Blob, Error> {
+        if !stays_inside(file) {
+            return Err(Fault::EscapingPath { file: file.to_string(), template: file.to_string() }.into());
+        }
+        match self {
+            Root::Directory(path) => {
+                let opened = File::open(path.join(file)).map_err(|error| unreadable(file, &error))?;
+                let metadata = opened.metadata().map_err(|error| unreadable(file, &error))?;
+                if !metadata.is_file() {
+                    return Err(Fault::Unreadable { file: file.to_string(), reason: "it is no file".to_string() }.into());
+                }
+                Ok(Blob::File { file: Arc::new(opened), length: metadata.len() })
+            }
+            Root::Embedded(_, files) => match files.iter().find(|(name, _)| *name == file) {
+                Some((_, content)) => Ok(Blob::Memory(Bytes::from_static(content))),
+                None => Err(Fault::MissingFile { file: file.to_string() }.into()),
+            },
+        }
+    }
+
+    /// The whole content of a small file.
+    pub fn read(&self, file: &str, limit: u64) -> Result<Bytes, Error> {
+        let blob = self.open(file)?;
+        if blob.length() > limit {
+            return Err(Fault::TooLarge { file: file.to_string(), bytes: blob.length(), limit }.into());
+        }
+        blob.read_at(0, blob.length() as usize).map_err(|error| unreadable(file, &error).into())
+    }
+
+    /// All files whose path starts with a folder, in order of path.
+    pub fn list(&self, folder: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        match self {
+            Root::Directory(path) => walk(&path.join(folder), folder, MAX_FOLDERS_DEEP, &mut found),
+            Root::Embedded(_, files) => {
+                let inside = |name: &str| name.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+                found.extend(files.iter().filter(|(name, _)| inside(name)).map(|(name, _)| name.to_string()));
+            }
+        }
+        found.sort();
+        found
+    }
+}
+
+/// Datasets nest their files no deeper.
+const MAX_FOLDERS_DEEP: usize = 8;
+
+fn walk(folder: &Path, name: &str, depth: usize, found: &mut Vec<String>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let inner = format!("{name}/{}", entry.file_name().to_string_lossy());
+        if path.is_dir() && depth > 0 {
+            walk(&path, &inner, depth - 1, found);
+        } else if path.is_file() {
+            found.push(inner);
+        }
+    }
+}
+
+/// Whether a relative path stays below where it starts.
+pub(crate) fn stays_inside(file: &str) -> bool {
+    Path::new(file).components().all(|part| matches!(part, Component::Normal(_)))
+}
+
+/// A fault for a file that the system would not give us.
+pub(crate) fn unreadable(file: &str, error: &io::Error) -> Fault {
+    match error.kind() {
+        io::ErrorKind::NotFound => Fault::MissingFile { file: file.to_string() },
+        io::ErrorKind::PermissionDenied => {
+            Fault::Unreadable { file: file.to_string(), reason: "you have no permission".to_string() }
+        }
+        _ => Fault::Unreadable { file: file.to_string(), reason: error.to_string() },
+    }
+}
+
+/// An opened file that any thread can read from at any place.
+#[derive(Clone, Debug)]
+pub enum Blob {
+    /// On disk.
+    File {
+        /// The open file.
+        file: Arc<File>,
+        /// Its length when it was opened, in bytes.
+        length: u64,
+    },
+    /// In memory.
+    Memory(Bytes),
+}
+
+impl Blob {
+    /// The length in bytes.
+    pub fn length(&self) -> u64 {
+        match self {
+            Blob::File { length, .. } => *length,
+            Blob::Memory(content) => content.len() as u64,
+        }
+    }
+
+    /// The bytes at a place; an error if there are fewer. Allocates no more than the file has.
+    pub fn read_at(&self, offset: u64, length: usize) -> io::Result<Bytes> {
+        if offset.checked_add(length as u64).is_none_or(|end| end > self.length()) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        match self {
+            Blob::File { file, .. } => {
+                let mut content = vec![0; length];
+                read_exact_at(file, &mut content, offset)?;
+                Ok(content.into())
+            }
+            Blob::Memory(content) => Ok(content.slice(offset as usize..offset as usize + length)),
+        }
+    }
+
+    /// A reader from a place to the end.
+    pub fn reader(&self, offset: u64) -> BlobReader {
+        BlobReader { blob: self.clone(), offset }
+    }
+}
+
+#[cfg(unix)]
+fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
+}
+
+#[cfg(windows)]
+fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
+    while !buffer.is_empty() {
+        match std::os::windows::fs::FileExt::seek_read(file, buffer, offset)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => {
+                buffer = &mut buffer[read..];
+                offset += read as u64;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads a [`Blob`] from front to back. Small reads are its user's to buffer.
+#[derive(Clone, Debug)]
+pub struct BlobReader {
+    blob: Blob,
+    offset: u64,
+}
+
+impl Read for BlobReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.blob.length().saturating_sub(self.offset);
+        let count = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        match &self.blob {
+            Blob::File { file, .. } => read_exact_at(file, &mut buffer[..count], self.offset)?,
+            Blob::Memory(content) => {
+                buffer[..count].copy_from_slice(&content[self.offset as usize..self.offset as usize + count]);
+            }
+        }
+        self.offset += count as u64;
+        Ok(count)
+    }
+}
+
+impl Length for Blob {
+    fn len(&self) -> u64 {
+        self.length()
+    }
+}
+
+impl ChunkReader for Blob {
+    type T = io::BufReader<BlobReader>;
+
+    fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
+        Ok(io::BufReader::new(self.reader(start)))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
+        self.read_at(start, length).map_err(Into::into)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILES: EmbeddedFiles = &[("meta/info.json", b"{}"), ("metadata", b"0123456789")];
+
+    #[test]
+    fn a_directory_and_an_embedded_set_read_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("meta")).unwrap();
+        for (name, content) in FILES {
+            std::fs::write(folder.path().join(name), content).unwrap();
+        }
+        for root in [Root::Directory(folder.path().to_path_buf()), Root::Embedded("test", FILES)] {
+            assert_eq!(root.list("meta"), ["meta/info.json"]);
+            assert_eq!(&root.read("metadata", 10).unwrap()[..], b"0123456789");
+            assert!(matches!(root.read("metadata", 9).unwrap_err().faults(), [Fault::TooLarge { bytes: 10, .. }]));
+            assert!(matches!(root.open("meta/none").unwrap_err().faults(), [Fault::MissingFile { .. }]));
+            assert!(matches!(root.open("../secret").unwrap_err().faults(), [Fault::EscapingPath { .. }]));
+            assert!(matches!(root.open("/etc/passwd").unwrap_err().faults(), [Fault::EscapingPath { .. }]));
+            let blob = root.open("metadata").unwrap();
+            assert_eq!(&blob.read_at(4, 3).unwrap()[..], b"456");
+            assert!(blob.read_at(8, 3).is_err() && blob.read_at(u64::MAX, 3).is_err());
+            let mut rest = String::new();
+            blob.reader(7).read_to_string(&mut rest).unwrap();
+            assert_eq!(rest, "789");
+        }
+    }
+}
