@@ -1,0 +1,173 @@
+//! A dataset, opened: its description, its tasks, its episodes, and its numbers in memory. Pictures stay on disk.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::columns::{self, Columns, Counters};
+use crate::episodes::{self, DataFile, Episode};
+use crate::fault::{Error, Fault};
+use crate::files::Root;
+use crate::ids::{EpisodeSpan, TaskId};
+use crate::info::{Dtype, INFO, Info};
+use crate::roles::{Overrides, Roles, roles};
+use crate::tasks;
+
+/// No `info.json` that we know is longer, in bytes.
+const MAX_INFO: u64 = 16 << 20;
+
+/// A LeRobot v3 dataset.
+#[derive(Clone, Debug)]
+pub struct Dataset {
+    root: Root,
+    info: Info,
+    roles: Roles,
+    tasks: Vec<String>,
+    episodes: Vec<Episode>,
+    files: Vec<DataFile>,
+    spans: Vec<EpisodeSpan>,
+    columns: Columns,
+}
+
+/// A stretch of a dataset's rows, without a copy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Window<'a> {
+    /// `[T, S]`, row by row.
+    pub states: &'a [f32],
+    /// `[T, A]`, row by row.
+    pub actions: &'a [f32],
+    /// `[T]`, where there are any.
+    pub rewards: Option<&'a [f32]>,
+}
+
+impl Dataset {
+    /// Opens a dataset: reads its metadata and all its numbers. Every fault that is found on the way is reported.
+    pub fn open(root: Root, overrides: &Overrides) -> Result<Dataset, Error> {
+        let info = read_info(&root)?;
+        let roles = roles(&info, overrides)?;
+        let mut faults = Vec::new();
+        let tasks = tasks::read(&root, &mut faults)?;
+        let videos = video_keys(&info, &roles);
+        let table = episodes::read(&root, &info, &videos, &mut faults)?;
+        if let Some(error) = Error::of(faults) {
+            return Err(error);
+        }
+        if table.episodes.is_empty() {
+            return Err(Fault::NoFrames.into());
+        }
+        let check = |counters: &Counters<'_>| misplaced(counters, &table.episodes, tasks.len());
+        let columns = columns::read(&root, &info, &roles, &table.files, &check)?;
+        let task = |frames: &Range<usize>| TaskId(u32::try_from(columns.tasks[frames.start]).unwrap_or_default());
+        let span = |episode: &Episode| EpisodeSpan { frames: episode.frames.clone(), task: task(&episode.frames) };
+        let spans = table.episodes.iter().map(span).collect();
+        Ok(Dataset { root, info, roles, tasks, episodes: table.episodes, files: table.files, spans, columns })
+    }
+
+    /// Where it is.
+    pub fn root(&self) -> &Root {
+        &self.root
+    }
+
+    /// Its own description.
+    pub fn info(&self) -> &Info {
+        &self.info
+    }
+
+    /// Which column is what.
+    pub fn roles(&self) -> &Roles {
+        &self.roles
+    }
+
+    /// The tasks in words, by [`TaskId`].
+    pub fn tasks(&self) -> &[String] {
+        &self.tasks
+    }
+
+    /// The episodes, by [`EpisodeId`](crate::EpisodeId).
+    pub fn episodes(&self) -> &[Episode] {
+        &self.episodes
+    }
+
+    /// What sampling needs to know of the episodes.
+    pub fn spans(&self) -> &[EpisodeSpan] {
+        &self.spans
+    }
+
+    /// The numbers.
+    pub fn columns(&self) -> &Columns {
+        &self.columns
+    }
+
+    /// The number of frames.
+    pub fn frames(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Some rows, which the caller keeps within an episode.
+    pub fn window(&self, frames: Range<usize>) -> Window<'_> {
+        Window {
+            states: self.columns.states.rows(frames.clone()),
+            actions: self.columns.actions.rows(frames.clone()),
+            rewards: self.columns.rewards.as_ref().map(|rewards| &rewards[frames]),
+        }
+    }
+
+    /// The data files and their rows.
+    pub(crate) fn files(&self) -> &[DataFile] {
+        &self.files
+    }
+}
+
+/// Reads `meta/info.json`, or says what the directory is instead.
+pub(crate) fn read_info(root: &Root) -> Result<Info, Error> {
+    if let Root::Directory(path) = root
+        && !path.join(INFO).is_file()
+    {
+        let found = match (path.exists(), path.is_dir()) {
+            (false, _) => "there is no such directory".to_string(),
+            (_, false) => "it is a file".to_string(),
+            _ => format!("it has no `{INFO}`"),
+        };
+        return Err(Fault::NoDataset { directory: path.display().to_string(), found }.into());
+    }
+    Info::parse(&root.read(INFO, MAX_INFO)?)
+}
+
+/// The cameras that are videos.
+pub(crate) fn video_keys(info: &Info, roles: &Roles) -> Vec<String> {
+    let is_video = |key: &&String| info.feature(key).is_some_and(|feature| feature.dtype == Dtype::Video);
+    roles.cameras.iter().filter(is_video).cloned().collect()
+}
+
+/// Rows whose counters are not what their place says. Only what would make windows wrong stops the reading: `index` and
+/// `frame_index` out of step are told by `validate`.
+fn misplaced(counters: &Counters<'_>, episodes: &[Episode], tasks: usize) -> Vec<Fault> {
+    let mut wrong: BTreeMap<&'static str, Fault> = BTreeMap::new();
+    let mut report = |column, at: usize, found, expected| {
+        let file = counters.file.to_string();
+        let fault = Fault::WrongIndex { file, column, row: counters.row + at, found, expected, count: 0 };
+        if let Fault::WrongIndex { count, .. } = wrong.entry(column).or_insert(fault) {
+            *count += 1;
+        }
+    };
+    let mut unknown = BTreeMap::new();
+    let mut episode = episodes.partition_point(|episode| episode.frames.end <= counters.index);
+    for at in 0..counters.task_index.len() {
+        while episodes.get(episode).is_some_and(|it| it.frames.end <= counters.index + at) {
+            episode += 1;
+        }
+        let found = counters.episode_index[at];
+        if found != episode as i64 {
+            report("episode_index", at, found, episode as i64);
+        }
+        let task = counters.task_index[at];
+        if usize::try_from(task).map_or(true, |task| task >= tasks) {
+            *unknown.entry(task).or_insert(0_usize) += 1;
+        }
+    }
+    let unknown = unknown.into_iter().map(|(task, count)| Fault::UnknownTask {
+        file: tasks::TASKS.to_string(),
+        task,
+        users: format!("{count} rows of `{}`", counters.file),
+    });
+    wrong.into_values().chain(unknown).collect()
+}

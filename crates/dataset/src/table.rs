@@ -1,0 +1,379 @@
+//! Parquet files as columns of plain numbers.
+//!
+//! Only the columns that are asked for are read. The footer of a file is not believed: what it claims is held against the
+//! file's length before anything of that size is allocated, and a decoder that gives up on hostile bytes by panicking is
+//! caught here, at the border.
+
+use std::ops::Range;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::DataType;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+
+use crate::fault::{Error, Fault};
+use crate::files::{Blob, Root};
+use crate::guard::guarded;
+
+/// Rows that are decoded at a time.
+const BATCH: usize = 8192;
+
+/// No file that we know has more rows for each of its bytes; a footer that claims more is lying.
+const MAX_ROWS_PER_BYTE: u64 = 16;
+
+/// A parquet file of which the footer has been read.
+pub(crate) struct Table {
+    file: String,
+    blob: Blob,
+    metadata: ArrowReaderMetadata,
+}
+
+impl Table {
+    /// Reads the footer.
+    pub(crate) fn open(root: &Root, file: &str) -> Result<Table, Error> {
+        let blob = root.open(file)?;
+        // The schema that arrow leaves in the metadata is one more thing that could be malformed, and tells us nothing.
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let metadata = guarded(|| ArrowReaderMetadata::load(&blob, options))
+            .and_then(|loaded| loaded.map_err(|error| error.to_string()))
+            .map_err(|reason| malformed(file, reason))?;
+        let table = Table { file: file.to_string(), blob, metadata };
+        let claimed = table.metadata.metadata().file_metadata().num_rows();
+        let most = table.blob.length().saturating_mul(MAX_ROWS_PER_BYTE);
+        match u64::try_from(claimed) {
+            Ok(rows) if rows <= most => {}
+            _ => return Err(malformed(file, format!("it claims {claimed} rows in {} bytes", table.blob.length())).into()),
+        }
+        crate::pages::check(&table.blob, table.metadata.metadata()).map_err(|reason| malformed(file, reason))?;
+        Ok(table)
+    }
+
+    /// The path in the dataset.
+    pub(crate) fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// The number of rows.
+    pub(crate) fn rows(&self) -> usize {
+        self.metadata.metadata().file_metadata().num_rows() as usize
+    }
+
+    /// The type of a column.
+    pub(crate) fn column(&self, name: &str) -> Option<&DataType> {
+        self.metadata.schema().fields().iter().find(|field| field.name() == name).map(|field| field.data_type())
+    }
+
+    /// The columns' names, in the file's order.
+    pub(crate) fn columns(&self) -> Vec<&str> {
+        self.metadata.schema().fields().iter().map(|field| field.name().as_str()).collect()
+    }
+
+    /// Hands the wanted columns over, some rows at a time; the sink gets the first row's number and one array for each
+    /// wanted column.
+    pub(crate) fn scan(
+        &self,
+        wanted: &[&str],
+        mut sink: impl FnMut(usize, &[ArrayRef]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.scan_rows(wanted, 0..self.rows(), |first, columns| sink(first, columns))
+    }
+
+    /// As [`Table::scan`], for some of the rows. Whole row groups outside the range are not read.
+    pub(crate) fn scan_rows(
+        &self,
+        wanted: &[&str],
+        rows: Range<usize>,
+        mut sink: impl FnMut(usize, &[ArrayRef]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        for name in wanted {
+            if self.column(name).is_none() {
+                return Err(self.missing(name).into());
+            }
+        }
+        let (groups, skipped) = self.groups_of(&rows);
+        let fields = self.metadata.schema().fields();
+        let roots = fields.iter().enumerate().filter(|(_, field)| wanted.contains(&field.name().as_str())).map(|(at, _)| at);
+        let mask = ProjectionMask::roots(self.metadata.parquet_schema(), roots);
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.blob.clone(), self.metadata.clone())
+            .with_projection(mask)
+            .with_row_groups(groups)
+            .with_offset(rows.start - skipped)
+            .with_limit(rows.len())
+            .with_batch_size(BATCH.min(rows.len().max(1)));
+        let mut reader = guarded(|| builder.build())
+            .and_then(|built| built.map_err(|error| error.to_string()))
+            .map_err(|reason| malformed(&self.file, reason))?;
+        let mut first = rows.start;
+        while let Some(batch) = guarded(|| reader.next().transpose())
+            .and_then(|batch| batch.map_err(|error| error.to_string()))
+            .map_err(|reason| malformed(&self.file, reason))?
+        {
+            if batch.num_rows() > rows.end - first {
+                return Err(malformed(&self.file, "it has more rows than its footer says".to_string()).into());
+            }
+            sink(first, &ordered(&batch, wanted))?;
+            first += batch.num_rows();
+        }
+        match first == rows.end {
+            true => Ok(()),
+            false => {
+                let reason = format!("it ends after {first} rows, its footer says {}", self.rows());
+                Err(malformed(&self.file, reason).into())
+            }
+        }
+    }
+
+    /// The row groups that a range of rows touches, and the number of rows before them.
+    fn groups_of(&self, rows: &Range<usize>) -> (Vec<usize>, usize) {
+        let mut groups = Vec::new();
+        let (mut first, mut skipped) = (0, 0);
+        for (at, group) in self.metadata.metadata().row_groups().iter().enumerate() {
+            let next = first + usize::try_from(group.num_rows()).unwrap_or(0);
+            if next <= rows.start {
+                skipped = next;
+            } else if first < rows.end {
+                groups.push(at);
+            }
+            first = next;
+        }
+        (groups, skipped)
+    }
+
+    fn missing(&self, column: &str) -> Fault {
+        let expected = format!("one of the columns {}", self.columns().join(", "));
+        Fault::MissingColumn { file: self.file.clone(), column: column.to_string(), expected }
+    }
+
+    /// A whole column of integers.
+    pub(crate) fn integers(&self, column: &str) -> Result<Vec<i64>, Error> {
+        let mut values = Vec::new();
+        self.scan(&[column], |first, arrays| {
+            let from = values.len();
+            values.resize(from + arrays[0].len(), 0);
+            self.fill(column, first, integers_of(&arrays[0], &mut values[from..]), "integers", &arrays[0])
+        })?;
+        Ok(values)
+    }
+
+    /// A whole column of numbers.
+    pub(crate) fn floats(&self, column: &str) -> Result<Vec<f64>, Error> {
+        let mut values = Vec::new();
+        self.scan(&[column], |first, arrays| {
+            let from = values.len();
+            values.resize(from + arrays[0].len(), 0.0);
+            self.fill(column, first, doubles_of(&arrays[0], &mut values[from..]), "numbers", &arrays[0])
+        })?;
+        Ok(values)
+    }
+
+    /// A whole column of texts.
+    pub(crate) fn texts(&self, column: &str) -> Result<Vec<String>, Error> {
+        let mut values = Vec::new();
+        self.scan(&[column], |first, arrays| {
+            let filled = texts_of(&arrays[0], |text| values.push(text.to_string()));
+            self.fill(column, first, filled, "text", &arrays[0])
+        })?;
+        Ok(values)
+    }
+
+    /// A whole column of lists of texts.
+    pub(crate) fn text_lists(&self, column: &str) -> Result<Vec<Vec<String>>, Error> {
+        let mut values = Vec::new();
+        self.scan(&[column], |first, arrays| {
+            let filled = match arrays[0].data_type() {
+                DataType::List(_) => arrays[0].as_list::<i32>().iter().try_for_each(|list| {
+                    let mut texts = Vec::new();
+                    texts_of(&list.ok_or(Bad::Missing(values.len()))?, |text| texts.push(text.to_string()))?;
+                    values.push(texts);
+                    Ok(())
+                }),
+                // A single text is a list of one.
+                _ => texts_of(&arrays[0], |text| values.push(vec![text.to_string()])),
+            };
+            self.fill(column, first, filled, "lists of texts", &arrays[0])
+        })?;
+        Ok(values)
+    }
+
+    /// Turns what is wrong with an array into a fault of its column.
+    pub(crate) fn fill(
+        &self,
+        column: &str,
+        first: usize,
+        filled: Result<(), Bad>,
+        expected: &str,
+        array: &ArrayRef,
+    ) -> Result<(), Error> {
+        let (file, column) = (self.file.clone(), column.to_string());
+        filled.map_err(|bad| {
+            match bad {
+                Bad::Type => {
+                    let found = array.data_type().to_string();
+                    Fault::WrongType { file, column, found, expected: expected.to_string() }
+                }
+                Bad::Missing(row) => Fault::MissingValue { file, column, row: first + row, count: array.null_count().max(1) },
+                Bad::Width { row, found, expected } => Fault::WrongWidth { file, column, row: first + row, found, expected },
+            }
+            .into()
+        })
+    }
+}
+
+/// What is wrong with an array, in terms of its own rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bad {
+    /// Its type is not what was wanted.
+    Type,
+    /// A row is empty.
+    Missing(usize),
+    /// A row has the wrong number of values.
+    Width { row: usize, found: usize, expected: usize },
+}
+
+fn malformed(file: &str, reason: String) -> Fault {
+    Fault::Malformed { file: file.to_string(), format: "parquet", reason }
+}
+
+fn ordered(batch: &RecordBatch, wanted: &[&str]) -> Vec<ArrayRef> {
+    wanted.iter().filter_map(|name| batch.column_by_name(name).cloned()).collect()
+}
+
+/// The first row without a value.
+fn complete(array: &dyn Array) -> Result<(), Bad> {
+    match array.null_count() {
+        0 => Ok(()),
+        _ => Err(Bad::Missing((0..array.len()).find(|row| array.is_null(*row)).unwrap_or(0))),
+    }
+}
+
+/// Rows of `width` numbers, one after the other.
+pub(crate) fn rows_of(array: &ArrayRef, width: usize, out: &mut [f32]) -> Result<(), Bad> {
+    match array.data_type() {
+        DataType::List(_) => {
+            complete(array)?;
+            let list = array.as_list::<i32>();
+            for (row, length) in list.offsets().lengths().enumerate() {
+                if length != width {
+                    return Err(Bad::Width { row, found: length, expected: width });
+                }
+            }
+            let from = list.offsets()[0] as usize;
+            singles_of(&list.values().slice(from, array.len() * width), out).map_err(|bad| in_rows(bad, width))
+        }
+        DataType::FixedSizeList(_, found) => {
+            complete(array)?;
+            let list = array.as_fixed_size_list();
+            match usize::try_from(*found) {
+                Ok(found) if found == width => {
+                    let from = list.value_offset_at(0) as usize;
+                    singles_of(&list.values().slice(from, array.len() * width), out).map_err(|bad| in_rows(bad, width))
+                }
+                found => Err(Bad::Width { row: 0, found: found.unwrap_or(0), expected: width }),
+            }
+        }
+        _ if width == 1 => singles_of(array, out),
+        _ => Err(Bad::Type),
+    }
+}
+
+/// The place of a value as the place of its row.
+fn in_rows(bad: Bad, width: usize) -> Bad {
+    match bad {
+        Bad::Missing(value) => Bad::Missing(value / width.max(1)),
+        other => other,
+    }
+}
+
+fn singles_of(array: &ArrayRef, out: &mut [f32]) -> Result<(), Bad> {
+    complete(array)?;
+    match array.data_type() {
+        DataType::Float32 => {
+            out.copy_from_slice(array.as_primitive::<Float32Type>().values());
+            Ok(())
+        }
+        DataType::Float64 => convert::<Float64Type, _>(array, out, |value| value as f32),
+        DataType::Boolean => {
+            out.iter_mut().zip(array.as_boolean().values()).for_each(|(out, value)| *out = f32::from(value));
+            Ok(())
+        }
+        _ => {
+            let mut integers = vec![0; array.len()];
+            integers_of(array, &mut integers)?;
+            out.iter_mut().zip(integers).for_each(|(out, value)| *out = value as f32);
+            Ok(())
+        }
+    }
+}
+
+/// One number for each row, in double precision.
+pub(crate) fn doubles_of(array: &ArrayRef, out: &mut [f64]) -> Result<(), Bad> {
+    complete(array)?;
+    match array.data_type() {
+        DataType::Float64 => convert::<Float64Type, _>(array, out, |value| value),
+        DataType::Float32 => convert::<Float32Type, _>(array, out, f64::from),
+        _ => {
+            let mut integers = vec![0; array.len()];
+            integers_of(array, &mut integers)?;
+            out.iter_mut().zip(integers).for_each(|(out, value)| *out = value as f64);
+            Ok(())
+        }
+    }
+}
+
+/// One integer for each row, or one list of one integer. Unsigned 64-bit integers past the signed ones saturate.
+pub(crate) fn integers_of(array: &ArrayRef, out: &mut [i64]) -> Result<(), Bad> {
+    complete(array)?;
+    match array.data_type() {
+        DataType::Int64 => convert::<Int64Type, _>(array, out, |value| value),
+        DataType::Int32 => convert::<Int32Type, _>(array, out, i64::from),
+        DataType::Int16 => convert::<Int16Type, _>(array, out, i64::from),
+        DataType::Int8 => convert::<Int8Type, _>(array, out, i64::from),
+        DataType::UInt64 => convert::<UInt64Type, _>(array, out, |value| i64::try_from(value).unwrap_or(i64::MAX)),
+        DataType::UInt32 => convert::<UInt32Type, _>(array, out, i64::from),
+        DataType::UInt16 => convert::<UInt16Type, _>(array, out, i64::from),
+        DataType::UInt8 => convert::<UInt8Type, _>(array, out, i64::from),
+        DataType::List(_) => {
+            let list = array.as_list::<i32>();
+            if let Some((row, found)) = list.offsets().lengths().enumerate().find(|(_, length)| *length != 1) {
+                return Err(Bad::Width { row, found, expected: 1 });
+            }
+            let from = list.offsets()[0] as usize;
+            integers_of(&list.values().slice(from, array.len()), out)
+        }
+        _ => Err(Bad::Type),
+    }
+}
+
+/// One truth value for each row; integers count as true where they are not 0.
+pub(crate) fn booleans_of(array: &ArrayRef, out: &mut [bool]) -> Result<(), Bad> {
+    complete(array)?;
+    if *array.data_type() == DataType::Boolean {
+        out.iter_mut().zip(array.as_boolean().values()).for_each(|(out, value)| *out = value);
+        return Ok(());
+    }
+    let mut numbers = vec![0.0; array.len()];
+    doubles_of(array, &mut numbers)?;
+    out.iter_mut().zip(numbers).for_each(|(out, value)| *out = value != 0.0);
+    Ok(())
+}
+
+fn texts_of(array: &ArrayRef, mut sink: impl FnMut(&str)) -> Result<(), Bad> {
+    complete(array)?;
+    match array.data_type() {
+        DataType::Utf8 => array.as_string::<i32>().iter().flatten().for_each(&mut sink),
+        DataType::LargeUtf8 => array.as_string::<i64>().iter().flatten().for_each(&mut sink),
+        DataType::Utf8View => array.as_string_view().iter().flatten().for_each(&mut sink),
+        _ => return Err(Bad::Type),
+    }
+    Ok(())
+}
+
+fn convert<T: ArrowPrimitiveType, O>(array: &ArrayRef, out: &mut [O], to: impl Fn(T::Native) -> O) -> Result<(), Bad> {
+    out.iter_mut().zip(array.as_primitive::<T>().values()).for_each(|(out, value)| *out = to(*value));
+    Ok(())
+}
