@@ -17,9 +17,11 @@ mod roles;
 mod sampler;
 mod sampling_error;
 mod split;
+pub mod stats;
 mod table;
 mod tasks;
 pub mod video;
+pub mod write;
 
 pub use columns::{Columns, Matrix};
 pub use episodes::{Episode, VideoSpan};

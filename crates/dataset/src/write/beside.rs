@@ -1,0 +1,140 @@
+//! A directory that is written beside its place and renamed when it is whole.
+//!
+//! Whoever looks at the place sees no dataset or a whole one. What is not finished is removed.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::fault::{Error, Fault};
+
+/// A directory in the making.
+#[derive(Debug)]
+pub(crate) struct Beside {
+    temporary: PathBuf,
+    target: PathBuf,
+    finished: bool,
+}
+
+impl Beside {
+    /// Starts one. The target must not exist, or be an empty directory.
+    pub(crate) fn create(target: &Path) -> Result<Beside, Error> {
+        let shown = target.display().to_string();
+        let refuse = |reason: &str| Fault::Unwritable { file: shown.clone(), reason: reason.to_string() };
+        match fs::read_dir(target) {
+            Ok(mut entries) => {
+                if entries.next().is_some() {
+                    return Err(refuse("it exists and is not empty").into());
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                return Err(refuse("it exists and is no directory").into());
+            }
+            Err(error) => return Err(unwritable(&shown, &error)),
+        }
+        // `..` and `/` have no name to write beside.
+        let name = target.file_name().ok_or_else(|| refuse("it names no directory"))?.to_string_lossy().into_owned();
+        let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        fs::create_dir_all(parent).map_err(|error| unwritable(&parent.display().to_string(), &error))?;
+        for attempt in 0..MAX_ATTEMPTS {
+            let temporary = parent.join(format!(".{name}.partial-{}-{attempt}", std::process::id()));
+            match fs::create_dir(&temporary) {
+                Ok(()) => return Ok(Beside { temporary, target: target.to_path_buf(), finished: false }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(unwritable(&temporary.display().to_string(), &error)),
+            }
+        }
+        Err(refuse("there are too many unfinished directories beside it").into())
+    }
+
+    /// Where a file of the dataset is now. Its folder is made.
+    pub(crate) fn place(&self, file: &str) -> Result<PathBuf, Error> {
+        let path = self.temporary.join(file);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(|error| unwritable(file, &error))?;
+        }
+        Ok(path)
+    }
+
+    /// A new file.
+    pub(crate) fn file(&self, file: &str) -> Result<File, Error> {
+        File::create_new(self.place(file)?).map_err(|error| unwritable(file, &error))
+    }
+
+    /// Writes a whole file.
+    pub(crate) fn write(&self, file: &str, content: &[u8]) -> Result<(), Error> {
+        let mut opened = self.file(file)?;
+        opened.write_all(content).and_then(|()| opened.sync_all()).map_err(|error| unwritable(file, &error))
+    }
+
+    /// Writes a JSON file, indented by four spaces as lerobot has them.
+    pub(crate) fn write_json(&self, file: &str, value: &Value) -> Result<(), Error> {
+        let mut content = Vec::new();
+        let formatter = serde_json::ser::PrettyFormatter::with_indent(b"    ");
+        let mut serializer = serde_json::Serializer::with_formatter(&mut content, formatter);
+        serde::Serialize::serialize(value, &mut serializer)
+            .map_err(|error| Fault::Unwritable { file: file.to_string(), reason: error.to_string() })?;
+        self.write(file, &content)
+    }
+
+    /// Puts it in its place.
+    pub(crate) fn finish(mut self) -> Result<(), Error> {
+        let shown = self.target.display().to_string();
+        sync_folders(&self.temporary).map_err(|error| unwritable(&shown, &error))?;
+        if self.target.is_dir() {
+            // An empty one; where something was put into it meanwhile, this fails.
+            fs::remove_dir(&self.target).map_err(|error| unwritable(&shown, &error))?;
+        }
+        fs::rename(&self.temporary, &self.target).map_err(|error| unwritable(&shown, &error))?;
+        self.finished = true;
+        if let Some(parent) = self.target.parent() {
+            // The rename has happened; a file system that cannot sync folders takes nothing away from it.
+            let _ = sync_folder(if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if !self.finished {
+            // Nobody is left to hear that it failed.
+            let _ = fs::remove_dir_all(&self.temporary);
+        }
+    }
+}
+
+/// Leftovers of killed runs that are stepped over.
+const MAX_ATTEMPTS: u32 = 1000;
+
+pub(crate) fn unwritable(file: &str, error: &io::Error) -> Error {
+    let reason = match error.kind() {
+        io::ErrorKind::PermissionDenied => "you have no permission".to_string(),
+        io::ErrorKind::StorageFull => "the disk is full".to_string(),
+        _ => error.to_string(),
+    };
+    Fault::Unwritable { file: file.to_string(), reason }.into()
+}
+
+fn sync_folders(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_folders(&entry.path())?;
+        }
+    }
+    sync_folder(folder)
+}
+
+#[cfg(unix)]
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync_folder(_: &Path) -> io::Result<()> {
+    Ok(())
+}
