@@ -41,6 +41,8 @@ pub struct VideoSpan {
 pub(crate) struct EpisodeTable {
     /// In order of `episode_index`.
     pub(crate) episodes: Vec<Episode>,
+    /// The `episode_index` of each: its place, unless a fault was reported.
+    pub(crate) numbers: Vec<usize>,
     /// Paths of the data files, in order of their rows.
     pub(crate) files: Vec<DataFile>,
 }
@@ -68,51 +70,78 @@ struct Raw {
 }
 
 /// Reads all files. What is wrong but lets the others be read goes to `faults`.
-pub(crate) fn read(root: &Root, info: &Info, cameras: &[String], faults: &mut Vec<Fault>) -> Result<EpisodeTable, Error> {
+pub(crate) fn read(
+    root: &Root,
+    info: &Info,
+    cameras: &[String],
+    faults: &mut Vec<Fault>,
+) -> Result<EpisodeTable, Error> {
     let files: Vec<String> = root.list(EPISODES).into_iter().filter(|file| file.ends_with(".parquet")).collect();
     if files.is_empty() {
         return Err(Fault::MissingFile { file: format!("{EPISODES}/chunk-000/file-000.parquet") }.into());
     }
     let mut raw = Raw::default();
     for (origin, file) in files.iter().enumerate() {
-        raw.append(&Table::open(root, file)?, cameras, origin as u32, faults)?;
+        // A file that cannot be read does not hide what is wrong with the others.
+        match Table::open(root, file).and_then(|table| Raw::of(&table, cameras, origin as u32, faults)) {
+            Ok(part) => raw.extend(part),
+            Err(error) => faults.extend(error.into_faults()),
+        }
     }
     Ok(raw.table(info, &files, faults))
 }
 
 impl Raw {
-    fn append(&mut self, table: &Table, cameras: &[String], origin: u32, faults: &mut Vec<Fault>) -> Result<(), Error> {
-        self.episode.extend(table.integers("episode_index")?);
-        self.length.extend(table.integers("length")?);
-        self.from.extend(table.integers("dataset_from_index")?);
-        self.to.extend(table.integers("dataset_to_index")?);
-        self.chunk.extend(table.integers("data/chunk_index")?);
-        self.file.extend(table.integers("data/file_index")?);
+    /// The rows of one file, or all that keeps it from being read.
+    fn of(table: &Table, cameras: &[String], origin: u32, faults: &mut Vec<Fault>) -> Result<Raw, Error> {
+        let mut broken = Vec::new();
+        let mut integers = |column: &str| kept(table.integers(column), &mut broken);
+        let [episode, length, from, to, chunk, file] = [
+            "episode_index",
+            "length",
+            "dataset_from_index",
+            "dataset_to_index",
+            "data/chunk_index",
+            "data/file_index",
+        ]
+        .map(&mut integers);
         // Tasks in words are a convenience; the rows have the index.
-        match table.column("tasks") {
-            Some(_) => self.tasks.extend(table.text_lists("tasks")?),
-            None => self.tasks.resize(self.episode.len(), Vec::new()),
-        }
-        self.origin.resize(self.episode.len(), origin);
-        let first = self.videos.len();
-        self.videos.resize(self.episode.len(), Vec::with_capacity(cameras.len()));
+        let tasks = match table.column("tasks") {
+            Some(_) => kept(table.text_lists("tasks"), &mut broken),
+            None => vec![Vec::new(); table.rows()],
+        };
+        let mut videos = vec![Vec::with_capacity(cameras.len()); table.rows()];
         for camera in cameras {
             let column = |name: &str| format!("videos/{camera}/{name}");
-            let chunks = table.integers(&column("chunk_index"))?;
-            let numbers = table.integers(&column("file_index"))?;
-            let starts = table.floats(&column("from_timestamp"))?;
-            let ends = table.floats(&column("to_timestamp"))?;
-            for (row, (((chunk, file), from), to)) in chunks.into_iter().zip(numbers).zip(starts).zip(ends).enumerate() {
+            let chunks = kept(table.integers(&column("chunk_index")), &mut broken);
+            let numbers = kept(table.integers(&column("file_index")), &mut broken);
+            let starts = kept(table.floats(&column("from_timestamp")), &mut broken);
+            let ends = kept(table.floats(&column("to_timestamp")), &mut broken);
+            let spans = chunks.into_iter().zip(numbers).zip(starts).zip(ends);
+            for (spans_of_row, (((chunk, file), from), to)) in videos.iter_mut().zip(spans) {
                 for (name, value) in [("chunk_index", chunk), ("file_index", file)] {
                     if u32::try_from(value).is_err() {
                         faults.push(wrong_number(table.file(), &column(name), value));
                     }
                 }
                 let number = |value: i64| u32::try_from(value).unwrap_or_default();
-                self.videos[first + row].push(VideoSpan { chunk: number(chunk), file: number(file), from, to });
+                spans_of_row.push(VideoSpan { chunk: number(chunk), file: number(file), from, to });
             }
         }
-        Ok(())
+        let origin = vec![origin; table.rows()];
+        Error::of(broken).map_or(Ok(Raw { episode, tasks, length, from, to, chunk, file, videos, origin }), Err)
+    }
+
+    fn extend(&mut self, part: Raw) {
+        self.episode.extend(part.episode);
+        self.tasks.extend(part.tasks);
+        self.length.extend(part.length);
+        self.from.extend(part.from);
+        self.to.extend(part.to);
+        self.chunk.extend(part.chunk);
+        self.file.extend(part.file);
+        self.videos.extend(part.videos);
+        self.origin.extend(part.origin);
     }
 
     /// Puts the rows in order and checks that they follow each other.
@@ -120,21 +149,15 @@ impl Raw {
         let mut order: Vec<usize> = (0..self.episode.len()).collect();
         order.sort_by_key(|&row| self.episode[row]);
         let mut table = EpisodeTable::default();
-        let mut expected_from = 0;
+        let (mut expected, mut expected_from) = (0_usize, 0);
         for row in order {
             let file = origins[self.origin[row] as usize].clone();
-            let expected = table.episodes.len();
             let episode = match usize::try_from(self.episode[row]) {
-                Ok(episode) if episode == expected => episode,
                 Ok(episode) if episode < expected => {
                     faults.push(Fault::RepeatedEpisode { file, episode });
                     continue;
                 }
-                Ok(_) => {
-                    faults.push(Fault::MissingEpisode { file, episode: expected });
-                    // Everything after it would be reported too.
-                    break;
-                }
+                Ok(episode) => episode,
                 Err(_) => {
                     faults.push(wrong_number(&file, "episode_index", self.episode[row]));
                     continue;
@@ -143,8 +166,15 @@ impl Raw {
             let (from, to, length) = (self.from[row], self.to[row], self.length[row]);
             let (Ok(from), Ok(to), Ok(length)) = (u64::try_from(from), u64::try_from(to), u64::try_from(length)) else {
                 faults.push(wrong_number(&file, "length", length.min(from).min(to)));
-                break;
+                continue;
             };
+            if episode > expected {
+                let count = episode - expected;
+                faults.push(Fault::MissingEpisode { file: file.clone(), episode: expected, count });
+                // What follows is held against itself, or everything after the gap would be reported too.
+                expected_from = from;
+            }
+            expected = episode.saturating_add(1);
             if from != expected_from {
                 faults.push(Fault::EpisodeGap { file: file.clone(), episode, found: from, expected: expected_from });
             }
@@ -156,7 +186,7 @@ impl Raw {
             }
             let (Ok(chunk), Ok(number)) = (u64::try_from(self.chunk[row]), u64::try_from(self.file[row])) else {
                 faults.push(wrong_number(&file, "data/file_index", self.chunk[row].min(self.file[row])));
-                break;
+                continue;
             };
             // With a wrong length, the rows between this start and the next are what the episode can be.
             let frames = expected_from as usize..expected_from.saturating_add(length) as usize;
@@ -166,6 +196,7 @@ impl Raw {
                 Some(last) if last.path == path => last.rows.end = frames.end,
                 _ => table.files.push(DataFile { path, rows: frames.clone() }),
             }
+            table.numbers.push(episode);
             table.episodes.push(Episode {
                 frames,
                 tasks: std::mem::take(&mut self.tasks[row]),
@@ -175,6 +206,14 @@ impl Raw {
         }
         table
     }
+}
+
+/// The values, or none and the faults.
+fn kept<T>(read: Result<Vec<T>, Error>, broken: &mut Vec<Fault>) -> Vec<T> {
+    read.unwrap_or_else(|error| {
+        broken.extend(error.into_faults());
+        Vec::new()
+    })
 }
 
 fn wrong_number(file: &str, column: &str, found: i64) -> Fault {

@@ -5,9 +5,9 @@
 
 use std::fmt;
 
-/// The command of the lerobot package that converts a dataset of format v2.1.
-pub const CONVERT_V21: &str =
-    "python -m lerobot.datasets.v30.convert_dataset_v21_to_v30 --repo-id=<user>/<name> --root=<directory>";
+/// The module of the lerobot package that converts a dataset of format v2.1 in place. It looks for the dataset in
+/// `<root>/<repo-id>`, and uploads the result unless it is told not to.
+pub const CONVERT_V21: &str = "python -m lerobot.datasets.v30.convert_dataset_v21_to_v30";
 
 /// One thing that is wrong. `file` is always the path inside the dataset.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -15,11 +15,11 @@ pub const CONVERT_V21: &str =
 #[expect(missing_docs, reason = "the messages say what each kind and each field is")]
 pub enum Fault {
     // The dataset as a whole.
-    #[error("there is no dataset in `{directory}`")]
-    NoDataset { directory: String, found: String },
-    #[error("the dataset has format {found}")]
-    OldVersion { file: String, found: String },
-    #[error("the dataset has format {found}, which is newer than this program")]
+    #[error("there is no dataset in `{directory}`: {found}")]
+    NoDataset { directory: String, found: String, near: Vec<String> },
+    #[error("the dataset has the older format {found}")]
+    OldVersion { file: String, found: String, directory: Option<String> },
+    #[error("the dataset has format {found}, which is newer than this program knows")]
     NewVersion { file: String, found: String },
 
     // Files.
@@ -37,9 +37,9 @@ pub enum Fault {
     // meta/info.json.
     #[error("`{key}` of `{file}` is {found}")]
     BadInfo { file: String, key: String, found: String, expected: String },
-    #[error("`{file}` says {found} {what}, there are {counted}")]
+    #[error("`{file}` counts {found} {what}, the dataset has {counted}")]
     WrongTotal { file: String, what: &'static str, found: u64, counted: u64 },
-    #[error("path `{template}` leaves the dataset's directory")]
+    #[error("the path `{template}` leaves the dataset's directory")]
     EscapingPath { file: String, template: String },
 
     // Which columns are what.
@@ -53,6 +53,8 @@ pub enum Fault {
     // Columns of parquet files.
     #[error("`{file}` has no column `{column}`")]
     MissingColumn { file: String, column: String, expected: String },
+    #[error("`{file}` has a column `{column}` that `meta/info.json` does not list")]
+    ExtraColumn { file: String, column: String },
     #[error("column `{column}` of `{file}` is {found}")]
     WrongType { file: String, column: String, found: String, expected: String },
     #[error("column `{column}` of `{file}` has {found} values in row {row}")]
@@ -65,10 +67,12 @@ pub enum Fault {
     // Tasks and episodes.
     #[error("`{file}` has no task {task}, which {users} use")]
     UnknownTask { file: String, task: i64, users: String },
+    #[error("episode {episode} has the task `{task}`, which is not in `meta/tasks.parquet`{more}", more = and_so(*.count, "episode"))]
+    UnknownWords { file: String, episode: usize, task: String, count: usize },
     #[error("task {task} occurs twice in `{file}`")]
     RepeatedTask { file: String, task: i64 },
-    #[error("episode {episode} is missing from `{file}`")]
-    MissingEpisode { file: String, episode: usize },
+    #[error("episode {episode} is missing from `{file}`{more}", more = and_so(*.count, "episode"))]
+    MissingEpisode { file: String, episode: usize, count: usize },
     #[error("episode {episode} occurs twice in `{file}`")]
     RepeatedEpisode { file: String, episode: usize },
     #[error("episode {episode} has length {length}, its rows are {from} to {to}")]
@@ -85,43 +89,78 @@ pub enum Fault {
     WrongRows { file: String, found: u64, expected: u64 },
     #[error("column `{column}` of `{file}` is {found} in row {row}{more}", more = and_more(*.count))]
     WrongIndex { file: String, column: &'static str, row: usize, found: i64, expected: i64, count: usize },
-    #[error("timestamp of row {row} of `{file}` is {found} s{more}", more = and_more(*.count))]
+    #[error("the timestamp of `{file}` is {found} s in row {row}{more}", found = seconds(*.found), more = and_more(*.count))]
     WrongTimestamp { file: String, row: usize, found: f64, expected: f64, count: usize },
-    #[error("`{file}` ends episode {episode} {found}", found = done_found(*.early))]
-    WrongDone { file: String, episode: usize, early: bool },
+    #[error("`{column}` of `{file}` {found} in row {row}{more}", found = done_found(*.early), more = and_more(*.count))]
+    WrongDone { file: String, column: String, row: usize, early: bool, count: usize },
 
     // Images and videos.
     #[error("`{file}` has no picture for episode {episode}: its time {wanted} s is past the end at {end} s")]
     ShortVideo { file: String, episode: usize, wanted: f64, end: f64 },
     #[error("`{file}` has no picture at {wanted} s, the nearest is at {nearest} s")]
     NoPicture { file: String, wanted: f64, nearest: f64 },
-    #[error("episode {episode} runs from {from} s to {to} s in `{file}`")]
-    WrongSpan { file: String, episode: usize, from: f64, to: f64, expected: f64 },
+    #[error("`{file}` ends at {end} s, but episode {episode} has a frame at {wanted} s{more}", end = seconds(*.end), wanted = seconds(*.wanted), more = and_so(*.count, "episode"))]
+    EndsEarly { file: String, episode: usize, wanted: f64, end: f64, count: usize },
+    #[error("`{file}` has no picture for episode {episode} at {wanted} s{more}", wanted = seconds(*.wanted), more = and_so(*.count, "frame"))]
+    OffTime { file: String, episode: usize, wanted: f64, nearest: f64, count: usize },
+    #[error("episode {episode} starts at {from} s in `{file}`, before the episode in front of it ends", from = seconds(*.from))]
+    SharedPictures { file: String, episode: usize, from: f64, before: f64 },
+    #[error("there is no frame {frame}, the dataset has {frames}")]
+    NoFrame { frame: usize, frames: usize },
+    #[error("episode {episode} runs from {from} s to {to} s in `{file}`{more}", from = seconds(*.from), to = seconds(*.to), more = and_so(*.count, "episode"))]
+    WrongSpan { file: String, episode: usize, from: f64, to: f64, expected: f64, count: usize },
     #[error("`{file}` is encoded as {codec}")]
     UnknownCodec { file: String, codec: String },
     #[error("picture {picture} of `{file}` cannot be decoded: {reason}")]
     BadPicture { file: String, picture: String, reason: String },
     #[error("pictures of `{file}` are {found}")]
     WrongSize { file: String, camera: String, found: String, expected: String },
-    #[error("`{file}` has {found} frames per second")]
+    #[error("`{file}` has {found} pictures per second", found = seconds(*.found))]
     WrongRate { file: String, found: f64, expected: f64 },
+
+    #[error("encoder `{encoder}` gives no features: {reason}")]
+    NoFeatures { encoder: String, reason: String },
 
     // meta/stats.json.
     #[error("`{key}` in `{file}` has {found}")]
     BadStats { file: String, key: String, found: String, expected: String },
     #[error("`{key}` in `{file}` is {found}, the data say {counted}")]
     StaleStats { file: String, key: String, found: String, counted: String },
+    #[error("`{file}` says nothing about `{key}`")]
+    NoStats { file: String, key: String },
+
+    // Besides.
+    #[error("`{file}` belongs to no episode{more}", more = and_so(*.count, "file"))]
+    ExtraFile { file: String, count: usize },
 }
 
 fn and_more(count: usize) -> String {
     match count {
         0 | 1 => String::new(),
-        more => format!(", and in {} more", more - 1),
+        2 => ", and in 1 more row".to_string(),
+        more => format!(", and in {} more rows", more - 1),
+    }
+}
+
+fn and_so(count: usize, what: &str) -> String {
+    match count {
+        0 | 1 => String::new(),
+        2 => format!(", and so on for 1 more {what}"),
+        more => format!(", and so on for {} more {what}s", more - 1),
+    }
+}
+
+/// A time or a rate without the digits that only rounding put there.
+pub(crate) fn seconds(value: f64) -> String {
+    let text = format!("{value:.4}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
+        false => text,
     }
 }
 
 fn done_found(early: bool) -> &'static str {
-    if early { "before its last row" } else { "without `next.done` in its last row" }
+    if early { "ends an episode before its last frame" } else { "does not end an episode at its last frame" }
 }
 
 /// Why a dataset could not be read or written: one fault or more.

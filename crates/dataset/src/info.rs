@@ -201,7 +201,10 @@ impl Info {
             features: keys.features(),
         };
         let mut faults = keys.faults;
-        if info.video_path.is_none() && faults.is_empty() && info.features.iter().any(|(_, it)| it.dtype == Dtype::Video) {
+        if info.video_path.is_none()
+            && faults.is_empty()
+            && info.features.iter().any(|(_, it)| it.dtype == Dtype::Video)
+        {
             faults.push(bad("video_path", "absent", format!("a path such as `{VIDEO_PATH}`, since there are videos")));
         }
         Error::of(faults).map_or(Ok(info), Err)
@@ -228,7 +231,7 @@ fn unreadable_version(version: &str) -> Option<Fault> {
     let major: u32 = version.trim_start_matches('v').split('.').next()?.parse().ok()?;
     let (file, found) = (INFO.to_string(), version.to_string());
     match major {
-        0..3 => Some(Fault::OldVersion { file, found }),
+        0..3 => Some(Fault::OldVersion { file, found, directory: None }),
         3 => None,
         _ => Some(Fault::NewVersion { file, found }),
     }

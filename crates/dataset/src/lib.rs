@@ -3,6 +3,7 @@
 mod columns;
 mod draw;
 mod episodes;
+mod explain;
 pub mod fault;
 pub mod files;
 mod fragment;
@@ -25,6 +26,7 @@ pub mod write;
 
 pub use columns::{Columns, Matrix};
 pub use episodes::{Episode, VideoSpan};
+pub use explain::{Explanation, Severity, explain};
 pub use fault::{Error, Fault};
 pub use files::{Blob, Root};
 pub use fragment::{FRAGMENT_LENGTH, Fragment, FragmentId, FragmentIndex};

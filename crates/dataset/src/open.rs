@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use crate::columns::{self, Columns, Counters};
 use crate::episodes::{self, DataFile, Episode};
@@ -127,9 +128,30 @@ pub(crate) fn read_info(root: &Root) -> Result<Info, Error> {
             (_, false) => "it is a file".to_string(),
             _ => format!("it has no `{INFO}`"),
         };
-        return Err(Fault::NoDataset { directory: path.display().to_string(), found }.into());
+        return Err(Fault::NoDataset { directory: path.display().to_string(), found, near: near(path) }.into());
     }
-    Info::parse(&root.read(INFO, MAX_INFO)?)
+    Info::parse(&root.read(INFO, MAX_INFO)?).map_err(|error| placed(error, root))
+}
+
+/// The datasets above and below a directory that is none.
+fn near(path: &Path) -> Vec<String> {
+    let is_set = |path: &Path| path.join(INFO).is_file();
+    let above = path.ancestors().skip(1).find(|above| *above != Path::new("") && is_set(above)).map(Path::to_path_buf);
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let mut below: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| is_set(path)).collect();
+    below.sort();
+    above.into_iter().chain(below).map(|path| path.display().to_string()).collect()
+}
+
+/// Tells an older dataset's fault where the dataset is, for the command that converts it.
+fn placed(error: Error, root: &Root) -> Error {
+    match (error.faults(), root) {
+        ([Fault::OldVersion { file, found, .. }], Root::Directory(path)) => {
+            let directory = Some(path.display().to_string());
+            Fault::OldVersion { file: file.clone(), found: found.clone(), directory }.into()
+        }
+        _ => error,
+    }
 }
 
 /// The cameras that are videos.
