@@ -6,18 +6,22 @@
 
 mod av1;
 mod color;
+mod h264;
 mod mp4;
+mod run;
+mod sps;
 
 use std::fmt;
-use std::ops::Range;
 
 pub use color::{Chroma, Matrix, Planes, to_rgb};
 
 use crate::fault::{Error, Fault};
-use crate::files::{Blob, unreadable};
+use crate::files::Blob;
 use crate::frame::Frame;
 use av1::Av1;
-use mp4::{Movie, Sample};
+use h264::{H264, Parameters, Stopped};
+use mp4::Movie;
+use run::{Run, SampleData};
 
 /// How a video is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +91,12 @@ impl VideoFile {
         }
     }
 
+    /// Where decoding starts for a picture: pictures with the same answer are best decoded together.
+    pub fn start_of(&self, picture: usize) -> usize {
+        let sample = self.movie.shown.get(picture).map_or(0, |&sample| sample as usize);
+        run::keyframe_before(&self.movie.samples, sample).unwrap_or(0)
+    }
+
     /// When the last picture ends, in seconds.
     pub fn end(&self) -> f64 {
         self.movie.end
@@ -113,6 +123,7 @@ impl fmt::Debug for VideoFile {
 #[derive(Default)]
 pub struct Decoder {
     av1: Option<Av1>,
+    h264: Option<H264>,
 }
 
 /// What takes the planes of a wanted picture.
@@ -142,10 +153,11 @@ impl Decoder {
         wanted: &[usize],
         sink: &mut PlaneSink<'_>,
     ) -> Result<(), Error> {
-        let runs = plan(video, wanted)?;
-        match video.codec() {
-            Codec::Av1 => self.decode_av1(video, &runs, wanted, sink),
-            Codec::H264 => Err(Fault::UnknownCodec { file: video.name.clone(), codec: "H.264".to_string() }.into()),
+        let runs = run::plan(video, wanted)?;
+        match (video.codec(), wanted.first()) {
+            (_, None) => Ok(()),
+            (Codec::Av1, Some(&first)) => self.decode_av1(video, &runs, first, wanted, sink),
+            (Codec::H264, Some(&first)) => self.decode_h264(video, &runs, first, wanted, sink),
         }
     }
 
@@ -153,6 +165,7 @@ impl Decoder {
         &mut self,
         video: &VideoFile,
         runs: &[Run],
+        first: usize,
         wanted: &[usize],
         sink: &mut PlaneSink<'_>,
     ) -> Result<(), Error> {
@@ -160,7 +173,7 @@ impl Decoder {
         // A decoder that met an error is not used again, so it is taken out and put back.
         let mut av1 = match self.av1.take().filter(|av1| av1.limit() == width * height) {
             Some(av1) => av1,
-            None => Av1::open(width * height).map_err(|reason| video.bad(wanted[0], reason))?,
+            None => Av1::open(width * height).map_err(|reason| video.bad(first, reason))?,
         };
         let mut data = SampleData::new(video, runs);
         let mut before = None;
@@ -190,6 +203,65 @@ impl Decoder {
         self.av1 = Some(av1);
         Ok(())
     }
+
+    fn decode_h264(
+        &mut self,
+        video: &VideoFile,
+        runs: &[Run],
+        first: usize,
+        wanted: &[usize],
+        sink: &mut PlaneSink<'_>,
+    ) -> Result<(), Error> {
+        let bad = |picture| {
+            move |stopped| match stopped {
+                Stopped::Bad(reason) => video.bad(picture, reason),
+                Stopped::Sink(error) => error,
+            }
+        };
+        let parameters =
+            Parameters::read(&video.movie.config, video.size()).map_err(|reason| video.bad(first, reason))?;
+        let mut data = SampleData::new(video, runs);
+        // Groups that follow each other go in as one stream: only its end needs a flush.
+        for stretch in runs.chunk_by(|run, next| run.samples.end == next.samples.start) {
+            let mut h264 = match self.h264.take() {
+                Some(h264) => h264,
+                None => H264::open().map_err(|reason| video.bad(first, reason))?,
+            };
+            // The samples in the order in which their pictures come out.
+            let mut order = stretch.iter().flat_map(|run| in_order(video, run));
+            let mut left = stretch.iter().flat_map(|run| &wanted[run.wanted.clone()]).copied().peekable();
+            let mut take = |planes: &Planes<'_>| {
+                let sample = order.next().ok_or_else(|| video.bad(first, "there are more pictures than samples"))?;
+                let Some(picture) = left.next_if(|&picture| video.movie.shown[picture] as usize == sample) else {
+                    return Ok(());
+                };
+                check_size(video, picture, planes)?;
+                sink(picture, planes)
+            };
+            let mut about = first;
+            for run in stretch {
+                about = wanted[run.wanted.start];
+                for sample in run.samples.clone() {
+                    let starts = sample == run.samples.start;
+                    h264.decode(&parameters, data.read(sample)?, starts, &mut take).map_err(bad(about))?;
+                }
+            }
+            let reusable = h264.flush(&mut take).map_err(bad(about))?;
+            // The count is all that says which picture is which.
+            if order.next().is_some() {
+                return Err(video.bad(about, "a picture of its group is missing"));
+            }
+            self.h264 = reusable.then_some(h264);
+        }
+        Ok(())
+    }
+}
+
+/// The samples of a run in the order of presentation.
+fn in_order(video: &VideoFile, run: &Run) -> Vec<usize> {
+    let mut samples: Vec<usize> = run.samples.clone().collect();
+    samples.sort_by_key(|&sample| video.movie.samples[sample].time);
+    samples
 }
 
 fn check_size(video: &VideoFile, picture: usize, planes: &Planes<'_>) -> Result<(), Error> {
@@ -198,95 +270,6 @@ fn check_size(video: &VideoFile, picture: usize, planes: &Planes<'_>) -> Result<
         return Ok(());
     }
     Err(video.bad(picture, format!("it is {}×{}, the file says {width}×{height}", planes.width, planes.height)))
-}
-
-/// A keyframe, what is decoded after it, and which of the wanted pictures come out.
-struct Run {
-    samples: Range<usize>,
-    /// Places in the list of wanted pictures.
-    wanted: Range<usize>,
-}
-
-/// From which keyframe to which sample to decode.
-fn plan(video: &VideoFile, wanted: &[usize]) -> Result<Vec<Run>, Error> {
-    let Movie { samples, shown, .. } = &video.movie;
-    let mut runs: Vec<Run> = Vec::new();
-    for (place, &picture) in wanted.iter().enumerate() {
-        let sample = match shown.get(picture) {
-            Some(&sample) if place == 0 || wanted[place - 1] < picture => sample as usize,
-            Some(_) => return Err(video.bad(picture, "it was asked for out of order")),
-            None => return Err(video.bad(picture, format!("there are only {} pictures", shown.len()))),
-        };
-        let start =
-            keyframe_before(samples, sample).ok_or_else(|| video.bad(picture, "there is no keyframe before it"))?;
-        match runs.last_mut() {
-            Some(run) if run.samples.start == start => {
-                run.samples.end = run.samples.end.max(sample + 1);
-                run.wanted.end = place + 1;
-            }
-            _ => runs.push(Run { samples: start..sample + 1, wanted: place..place + 1 }),
-        }
-    }
-    Ok(runs)
-}
-
-/// The last keyframe from which a sample can be decoded: not after it in time either.
-fn keyframe_before(samples: &[Sample], sample: usize) -> Option<usize> {
-    let time = samples[sample].time;
-    samples[..=sample].iter().rposition(|key| key.key && key.time <= time)
-}
-
-/// Reads samples that follow each other in the file together.
-struct SampleData<'a> {
-    video: &'a VideoFile,
-    /// The samples that will be read, in order.
-    ahead: Vec<Range<usize>>,
-    start: u64,
-    content: bytes::Bytes,
-}
-
-/// A read takes in samples ahead up to this many bytes.
-const READ_AHEAD: u64 = 1 << 20;
-
-impl<'a> SampleData<'a> {
-    fn new(video: &'a VideoFile, runs: &[Run]) -> SampleData<'a> {
-        // Runs that touch are one range; a gap of a sample or so is cheaper to read than to leave out, but simply ends it.
-        let mut ahead: Vec<Range<usize>> = Vec::new();
-        for run in runs {
-            match ahead.last_mut() {
-                Some(last) if last.end == run.samples.start => last.end = run.samples.end,
-                _ => ahead.push(run.samples.clone()),
-            }
-        }
-        ahead.reverse();
-        SampleData { video, ahead, start: 0, content: bytes::Bytes::new() }
-    }
-
-    fn read(&mut self, sample: usize) -> Result<&[u8], Error> {
-        let samples = &self.video.movie.samples;
-        let Sample { offset, size, .. } = samples[sample];
-        let has = |start: u64, content: &bytes::Bytes| {
-            offset >= start && offset + u64::from(size) <= start + content.len() as u64
-        };
-        if !has(self.start, &self.content) {
-            while self.ahead.last().is_some_and(|range| range.end <= sample) {
-                self.ahead.pop();
-            }
-            let last = self.ahead.last().map_or(sample + 1, |range| range.end);
-            let mut end = offset + u64::from(size);
-            for next in &samples[sample + 1..last.max(sample + 1)] {
-                if next.offset != end || end + u64::from(next.size) > offset + READ_AHEAD {
-                    break;
-                }
-                end += u64::from(next.size);
-            }
-            let read = self.video.blob.read_at(offset, (end - offset) as usize);
-            self.content = read.map_err(|error| Error::from(unreadable(&self.video.name, &error)))?;
-            self.start = offset;
-        }
-        let at = (offset - self.start) as usize;
-        Ok(&self.content[at..at + size as usize])
-    }
 }
 
 #[cfg(test)]

@@ -4,12 +4,11 @@
 //! data of the video, however large, are never read here, and tables that promise more than their box holds are refused
 //! before anything is allocated for them.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use mp4parse::{CodecType, MediaContext, SampleEntry, TimeOffsetVersion, Track, TrackType, VideoCodecSpecific};
 
 use crate::fault::{Error, Fault};
 use crate::files::{Blob, unreadable};
+use crate::guard::guarded;
 use crate::video::Codec;
 
 /// A file has few boxes outside `moov`; more than this is no video.
@@ -58,12 +57,8 @@ pub(crate) fn read(blob: &Blob, file: &str) -> Result<Movie, Error> {
     let length = u32::try_from(kept.len()).map_err(|_| malformed("its moov box is too long".to_string()))?;
     kept[..4].copy_from_slice(&length.to_be_bytes());
 
-    let parsed = catch_unwind(AssertUnwindSafe(|| mp4parse::read_mp4(&mut kept.as_slice())));
-    let context = match parsed {
-        Ok(Ok(context)) => context,
-        Ok(Err(error)) => return Err(malformed(format!("{error:?}"))),
-        Err(_) => return Err(malformed("its boxes make no sense".to_string())),
-    };
+    let parsed = guarded(|| mp4parse::read_mp4(&mut kept.as_slice()).map_err(|error| format!("{error:?}")));
+    let context = parsed.and_then(|context| context).map_err(malformed)?;
     movie(&context, blob.length(), file)
 }
 
