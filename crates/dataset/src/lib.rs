@@ -2,6 +2,7 @@
 
 mod columns;
 mod draw;
+mod embedded;
 mod episodes;
 mod explain;
 pub mod fault;
@@ -25,6 +26,7 @@ pub mod video;
 pub mod write;
 
 pub use columns::{Columns, Matrix};
+pub use embedded::{NAMES as EMBEDDED_NAMES, embedded};
 pub use episodes::{Episode, VideoSpan};
 pub use explain::{Explanation, Severity, explain};
 pub use fault::{Error, Fault};

@@ -1,5 +1,6 @@
 //! Whole datasets: what is read is what was written, by us or by lerobot.
 
+mod goldens;
 mod shared_sets;
 
 use std::path::PathBuf;

@@ -1,0 +1,71 @@
+//! Datasets that are part of the program, so that a fresh clone has something to run on.
+//!
+//! Their files are in `datasets/` of the repository, and the program holds them byte for byte. On the command line they
+//! are addressed as `embedded:<name>`.
+
+use crate::files::{EmbeddedFiles, Root};
+
+/// The names that [`embedded`] knows.
+pub const NAMES: &[&str] = &["libero_goal_mini"];
+
+/// The dataset of a name.
+pub fn embedded(name: &str) -> Option<Root> {
+    match name {
+        "libero_goal_mini" => Some(Root::Embedded("libero_goal_mini", LIBERO_GOAL_MINI)),
+        _ => None,
+    }
+}
+
+/// Paths and contents of the files of a dataset.
+macro_rules! files {
+    ($set:literal: $($file:literal),+ $(,)?) => {
+        &[$(($file, include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/", $set, "/", $file)))),+]
+    };
+}
+
+/// In order of path.
+const LIBERO_GOAL_MINI: EmbeddedFiles = files!("libero_goal_mini":
+    "data/chunk-000/file-000.parquet",
+    "meta/episodes/chunk-000/file-000.parquet",
+    "meta/info.json",
+    "meta/phases.json",
+    "meta/stats.json",
+    "meta/tasks.parquet",
+    "videos/observation.images.image/chunk-000/file-000.mp4",
+    "videos/observation.images.wrist_image/chunk-000/file-000.mp4",
+);
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    /// What an embedded dataset may add to the repository and to the program, in bytes.
+    const MAX_BYTES: usize = 12_000_000;
+
+    #[test]
+    fn every_file_of_an_embedded_set_is_in_the_program() {
+        for name in NAMES {
+            let Some(Root::Embedded(known, files)) = embedded(name) else { panic!("`{name}` is not embedded") };
+            assert_eq!(known, *name);
+            let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../datasets").join(name);
+            let on_disk = Root::Directory(folder.clone());
+            let parts =
+                std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            let mut listed: Vec<String> = Vec::new();
+            for part in parts.filter(|part| part != "README.md") {
+                assert!(folder.join(&part).is_dir(), "`{name}/{part}` has no place in a dataset");
+                listed.extend(on_disk.list(&part));
+            }
+            listed.sort();
+            assert_eq!(files.iter().map(|(path, _)| *path).collect::<Vec<_>>(), listed);
+            for (path, content) in files {
+                assert!(std::fs::read(folder.join(path)).unwrap() == *content, "`{path}` differs");
+            }
+            let bytes: usize = files.iter().map(|(_, content)| content.len()).sum();
+            assert!(bytes <= MAX_BYTES, "{bytes} bytes");
+        }
+        assert!(embedded("libero").is_none());
+    }
+}
