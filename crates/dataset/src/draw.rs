@@ -4,9 +4,9 @@
 //! generator of their own. A batch can be drawn without drawing those before it, and two samplers with one seed do not
 //! follow each other.
 //!
-//! The draws are written out instead of taken from `rand`, which may change its algorithms between versions: a probe set
-//! that is "drawn once" must be the same one next year. For the same reason noise is a sum of uniforms, not a function of
-//! logarithms and cosines, whose last bits differ between platforms.
+//! The draws are written out instead of taken from `rand`, which may change its algorithms between versions: a probe
+//! set that is "drawn once" must be the same one next year. For the same reason noise is a sum of uniforms, not a
+//! function of logarithms and cosines, whose last bits differ between platforms.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng as _};

@@ -1,13 +1,13 @@
 //! Fragments: windows of T steps, the unit that is embedded, compared and clustered (paper §3, τ).
 //!
-//! An episode of n frames has ⌊(n − T) / stride⌋ + 1 of them if n ≥ T, and none otherwise: a fragment never crosses into
-//! the next episode, and none is padded. T is 16 for robots and 4 for RecursivePour.
+//! An episode of n frames has ⌊(n − T) / stride⌋ + 1 of them if n ≥ T, and none otherwise: a fragment never crosses
+//! into the next episode, and none is padded. T is 16 for robots and 4 for RecursivePour.
 //!
-//! The index stores no fragments. It has one entry an episode, with the number of fragments before it; a fragment is found
-//! by bisection, and costs O(log episodes). Two million frames at stride 1 take as much memory as at stride 1000.
+//! The index stores no fragments. It has one entry an episode, with the number of fragments before it; a fragment is
+//! found by bisection, and costs O(log episodes). Two million frames at stride 1 take as much memory as at stride 1000.
 //!
-//! Fragments are numbered in the order of the dataset, whatever the order in which episodes were chosen, so that a number
-//! means the same fragment in every run with the same episodes, length and stride.
+//! Fragments are numbered in the order of the dataset, whatever the order in which episodes were chosen, so that a
+//! number means the same fragment in every run with the same episodes, length and stride.
 
 use std::fmt;
 use std::ops::Range;
@@ -233,7 +233,7 @@ pub(crate) mod tests {
             @"
             a fragment cannot have 0 steps; give a length of 1 or more, such as 16
             fragments cannot follow each other at a stride of 0; give a stride of 1 or more
-            there is no episode 2 among 2; choose from 0 to 1
+            there is no episode 2, there are 2; choose from 0 on, below that
             episode 1 is chosen twice; name each episode once
             "
         );

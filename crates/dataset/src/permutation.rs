@@ -3,19 +3,21 @@
 //! This is what lets a sampler be a function of the step: the 5000th batch of the third epoch is read off without the
 //! 4999 before it, by many threads at once, with a kilobyte of keys instead of a list of all fragments.
 //!
-//! The method is the swap-or-not shuffle of Hoang, Morris and Rogaway (CRYPTO 2012). A round draws a pivot K below n. It
-//! pairs each x with its reflection K − x (mod n), and a hash of the pair tosses a coin: swap the two, or not. Every
+//! The method is the swap-or-not shuffle of Hoang, Morris and Rogaway (CRYPTO 2012). A round draws a pivot K below n.
+//! It pairs each x with its reflection K − x (mod n), and a hash of the pair tosses a coin: swap the two, or not. Every
 //! round is its own inverse, so the whole is a permutation **whatever the hash is**; only its randomness rests on the
-//! hash. After r rounds the place of a single thing is uniform to within 2⁻ʳ, and O(log n) rounds mix all of them. There
-//! is no range that is special: n = 3 mixes as n = 2²⁰ does, and nothing is padded to a power of two.
+//! hash. After r rounds the place of a single thing is uniform to within 2⁻ʳ, and O(log n) rounds mix all of them.
+//! There is no range that is special: n = 3 mixes as n = 2²⁰ does, and nothing is padded to a power of two.
 
 use rand_chacha::rand_core::RngCore;
 
 use crate::draw::below;
 
-/// Rounds for each bit of the size, as the paper of the method suggests, and a few for those that have hardly any bits.
-const ROUNDS_PER_BIT: u32 = 6;
-const ROUNDS_AT_LEAST: u32 = 24;
+/// Rounds for each bit of the size, and those that even the smallest size gets. The paper of the method takes more,
+/// against an adversary who sees most of the order and would know the rest; a training run only needs its order to be
+/// random.
+const ROUNDS_PER_BIT: u32 = 2;
+const ROUNDS_AT_LEAST: u32 = 32;
 
 /// A permutation of `0..size`.
 #[derive(Clone, Debug)]
@@ -47,9 +49,8 @@ impl Permutation {
         debug_assert!(here < self.size, "place {here} of {}", self.size);
         for &Round { pivot, salt } in &self.rounds {
             let there = if pivot >= here { pivot - here } else { pivot + (self.size - here) };
-            if heads(here.max(there), salt) {
-                here = there;
-            }
+            // `if heads { here = there }` without a jump, which no processor could foresee.
+            here ^= (here ^ there) & coin(here.max(there), salt).wrapping_neg();
         }
         here as usize
     }
@@ -60,12 +61,12 @@ impl Permutation {
     }
 }
 
-/// The coin of a pair, known by its larger member: the top bit of SplitMix64's finaliser.
-fn heads(pair: u64, salt: u64) -> bool {
+/// The coin of a pair, known by its larger member, 0 or 1: the top bit of SplitMix64's finaliser.
+fn coin(pair: u64, salt: u64) -> u64 {
     let mut bits = pair.wrapping_add(salt);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits >> 63 == 1 // The last shift of the finaliser leaves the top bit alone.
+    bits >> 63 // The last shift of the finaliser would leave the top bit alone.
 }
 
 #[cfg(test)]

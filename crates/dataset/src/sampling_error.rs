@@ -14,7 +14,7 @@ pub enum SamplingError {
     NoLength,
     #[error("fragments cannot follow each other at a stride of 0; give a stride of 1 or more")]
     NoStride,
-    #[error("there is no episode {episode} among {episodes}; choose from 0 to {last}", last = episodes.saturating_sub(1))]
+    #[error("there is no episode {episode}, there are {episodes}; choose from 0 on, below that")]
     UnknownEpisode { episode: EpisodeId, episodes: usize },
     #[error("episode {episode} is chosen twice; name each episode once")]
     RepeatedEpisode { episode: EpisodeId },
@@ -27,7 +27,7 @@ pub enum SamplingError {
     BadShare { share: f64 },
     #[error("there is no split `{name}`; {}", known(names))]
     UnknownSplit { name: String, names: Vec<String> },
-    #[error("split `{name}` is `{found}`: {reason}; write the first episode and the one past the last, such as `0:54`")]
+    #[error("split `{name}` is `{found}`: {reason}; write first and end, such as `0:54`")]
     BadSplit { name: String, found: String, reason: &'static str },
     #[error("split `{name}` is `{found}`, there are {episodes} episodes; end it at {episodes} or before")]
     SplitPastEnd { name: String, found: String, episodes: usize },
@@ -35,8 +35,8 @@ pub enum SamplingError {
     SharedEpisode { train: String, held_out: String, episode: EpisodeId },
 
     #[error(
-        "there is no fragment to sample: {too_short} episodes are shorter than {length} steps; take a shorter length or \
-         more episodes"
+        "there is no fragment to sample: {too_short} episodes are shorter than {length} steps; take a shorter length \
+         or more episodes"
     )]
     NoFragments { too_short: usize, length: usize },
     #[error("a batch cannot be empty; give a batch size of 1 or more")]

@@ -7,8 +7,8 @@
 //! - [`Split::fraction`]: a share of each task, drawn by a seed, for sets that have no such order;
 //! - [`Split::named`]: what `splits` of `meta/info.json` says.
 //!
-//! The [`probe`] is 1024 fragments (paper §4.1), drawn once: it is a function of the episodes, the length, the stride and
-//! the seed alone, never of the training run.
+//! The [`probe`] is 1024 fragments (paper §4.4), drawn once: it is a function of the episodes, the length, the stride
+//! and the seed alone, never of the training run.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -49,10 +49,11 @@ impl Split {
 
     /// Holds out a share of the episodes of each task, drawn by `seed`.
     ///
-    /// The number held out of all N episodes is `share`·N, rounded. Each task gives the whole part of `share`·n of its n
-    /// episodes, and those with the largest fractions one more, until the number is reached (largest remainder; of equal
-    /// fractions the lower task first). A task always keeps an episode to train on, so with few episodes a task the number
-    /// may stay below the share. Which episodes of a task are drawn depends on the seed, the task and how many it has.
+    /// The number held out of all N episodes is `share`·N, rounded. Each task gives the whole part of `share`·n of its
+    /// n episodes, and those with the largest fractions one more, until the number is reached (largest remainder; of
+    /// equal fractions the lower task first). A task always keeps an episode to train on, so with few episodes a task
+    /// the number may stay below the share. Which episodes of a task are drawn depends on the seed, the task and how
+    /// many it has.
     pub fn fraction(episodes: &[EpisodeSpan], share: f64, seed: u64) -> Result<Split, SamplingError> {
         if !(0.0..1.0).contains(&share) {
             return Err(SamplingError::BadShare { share });
@@ -120,8 +121,8 @@ impl Split {
 /// Draws up to `count` fragments without repeats, as many of each task as of any other, ascending.
 ///
 /// A task with fewer fragments than its share gives all, and the others share what is missing; what cannot be shared
-/// equally goes to the tasks with the most fragments, of equal ones to the higher task. With fewer fragments than `count`
-/// all are drawn: compare the length of the result, and lower the stride if it matters.
+/// equally goes to the tasks with the most fragments, of equal ones to the higher task. With fewer fragments than
+/// `count` all are drawn: compare the length of the result, and lower the stride if it matters.
 ///
 /// This is a function of `seed` and of what the index was made from (episodes, length, stride), and of nothing else, so
 /// every run on a dataset has the same probe.
@@ -175,10 +176,11 @@ fn largest_remainder(sizes: &[usize], share: f64) -> Vec<usize> {
     counts
 }
 
-/// `count` shared among tasks that have no more than their size to give, so that the least share is as large as it can be.
+/// `count` shared among tasks that have no more than their size to give, so that the least share is as large as it can
+/// be.
 ///
-/// The smallest task takes an equal share of what is left, or all it has; then the next. What a task cannot take is thus
-/// shared among the larger ones, and the remainder of the division falls to the last.
+/// The smallest task takes an equal share of what is left, or all it has; then the next. What a task cannot take is
+/// thus shared among the larger ones, and the remainder of the division falls to the last.
 fn equal_shares(sizes: &[usize], count: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..sizes.len()).collect();
     order.sort_by_key(|&at| (sizes[at], at));
@@ -234,8 +236,8 @@ mod tests {
         let episodes = spans(&[(9, 0), (9, 1), (9, 1), (9, 2), (9, 2), (9, 2)]);
         assert_eq!(
             Split::last_per_task(&episodes, 2).unwrap_err().to_string(),
-            "task 0 has 1, task 1 has 2 episodes, and holding out 2 leaves none to train on; hold out fewer episodes of \
-             each task"
+            "task 0 has 1, task 1 has 2 episodes, and holding out 2 leaves none to train on; hold out fewer episodes \
+             of each task"
         );
     }
 
@@ -272,14 +274,14 @@ mod tests {
             ])
             .collect();
         insta::assert_snapshot!(errors.join("\n"), @"
-        split `train` is `0-45`: there is no colon; write the first episode and the one past the last, such as `0:54`
-        split `train` is `a:45`: its start is no episode number; write the first episode and the one past the last, such as `0:54`
-        split `train` is `0:`: its end is no episode number; write the first episode and the one past the last, such as `0:54`
-        split `train` is `9:3`: it ends before it starts; write the first episode and the one past the last, such as `0:54`
+        split `train` is `0-45`: there is no colon; write first and end, such as `0:54`
+        split `train` is `a:45`: its start is no episode number; write first and end, such as `0:54`
+        split `train` is `0:`: its end is no episode number; write first and end, such as `0:54`
+        split `train` is `9:3`: it ends before it starts; write first and end, such as `0:54`
         split `train` is `0:55`, there are 54 episodes; end it at 54 or before
         splits `train` and `test` share episode 45; an episode can be in one of them only
-        split `train` is `:`: its start is no episode number; write the first episode and the one past the last, such as `0:54`
-        split `train` is `0:99999999999`: its end is no episode number; write the first episode and the one past the last, such as `0:54`
+        split `train` is `:`: its start is no episode number; write first and end, such as `0:54`
+        split `train` is `0:99999999999`: its end is no episode number; write first and end, such as `0:54`
         there is no split `test`; choose from `train`
         there is no split `train`; the dataset names none, so split it by rounds or by share
         ");
@@ -315,7 +317,7 @@ mod tests {
         assert!(counts.iter().all(|count| (113..=114).contains(count)), "{counts:?}");
         assert!(drawn.iter().all(|fragment| split.held_out.contains(&index.get(*fragment).episode)));
         let some: Vec<usize> = drawn.iter().step_by(100).map(|fragment| fragment.0).collect();
-        assert_eq!(some, [3, 151, 311, 469, 625, 780, 935, 1096, 1244, 1394, 1545]);
+        assert_eq!(some, [0, 161, 315, 486, 630, 790, 938, 1096, 1240, 1400, 1550]);
 
         let sparse = FragmentIndex::new(&episodes, &split.held_out, 16, 8).unwrap();
         assert_eq!(probe(&sparse, PROBE_SIZE, 0).len(), sparse.len(), "fewer than asked for: all");

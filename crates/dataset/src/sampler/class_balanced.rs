@@ -7,12 +7,13 @@ use crate::fragment::{Fragment, FragmentId, FragmentIndex};
 use crate::permutation::Permutation;
 use crate::sampling_error::SamplingError;
 
-/// Each class as often as any other in every batch (the counts differ by one at most), whatever the sizes of the classes.
+/// Each class as often as any other in every batch (the counts differ by one at most), whatever the sizes of the
+/// classes.
 ///
-/// With C classes and batches of B, steps come in cycles of C / gcd(B, C): the fewest that give each class the same number
-/// of draws. Within a cycle the classes take turns in a random order that is new each cycle, so that with B < C all classes
-/// meet each other in some batch. A class's n-th turn is its n-th fragment in a random order without repeats; used up, the
-/// class begins again in a new order. A batch over that point may hold a fragment twice.
+/// With C classes and batches of B, steps come in cycles of C / gcd(B, C): the fewest that give each class the same
+/// number of draws. Within a cycle the classes take turns in a random order that is new each cycle, so that with B < C
+/// all classes meet each other in some batch. A class's n-th turn is its n-th fragment in a random order without
+/// repeats; used up, the class begins again in a new order. A batch over that point may hold a fragment twice.
 #[derive(Clone, Debug)]
 pub struct ClassBalanced {
     /// The fragments of each class, ascending; classes in the order of their labels.
@@ -121,9 +122,9 @@ mod tests {
     #[test]
     fn batches_are_the_same_for_ever() {
         let sampler = ClassBalanced::by_task(&index(&[50, 5, 20]), 8, 1).unwrap();
-        assert_eq!(sampler.batch(0), [73, 51, 40, 59, 52, 12, 65, 54].map(FragmentId));
-        assert_eq!(sampler.batch(1), [37, 56, 53, 9, 63, 50, 29, 66].map(FragmentId));
-        assert_eq!(sampler.batch(1000), [56, 52, 28, 59, 50, 16, 71, 51].map(FragmentId));
+        assert_eq!(sampler.batch(0), [61, 51, 1, 68, 53, 7, 66, 54].map(FragmentId));
+        assert_eq!(sampler.batch(1), [18, 67, 52, 47, 60, 50, 29, 65].map(FragmentId));
+        assert_eq!(sampler.batch(1000), [64, 50, 49, 61, 53, 29, 73, 51].map(FragmentId));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Two views of one episode, for contrast without labels (paper, supplement: episode contrast).
+//! Two views of one episode, for contrast without labels (paper §4.4 (c), and its supplement).
 
 use std::ops::Range;
 
@@ -11,8 +11,8 @@ use crate::sampling_error::SamplingError;
 
 /// How much of an episode the two fragments of a pair may be apart.
 ///
-/// The paper's premise is that fragments of one episode do the same thing. That is less true the longer the episode, so a
-/// narrower window trades easy positives for true ones.
+/// The paper's premise is that fragments of one episode do the same thing. That is less true the longer the episode, so
+/// a narrower window trades easy positives for true ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PositiveWindow {
@@ -27,12 +27,13 @@ pub enum PositiveWindow {
 
 /// For each of B episodes an anchor and a positive: NT-Xent pulls the two together and pushes all others away.
 ///
-/// An episode of n fragments gets a window of ⌈n⌉, ⌈n/2⌉ or ⌈n/4⌉ of them, two at least, at a random place; the pair is two
-/// different fragments of it, all such pairs equally likely. An episode with a single fragment is paired with itself.
+/// An episode of n fragments gets a window of ⌈n⌉, ⌈n/2⌉ or ⌈n/4⌉ of them, two at least, at a random place; the pair is
+/// two different fragments of it, all such pairs equally likely. An episode with a single fragment is paired with
+/// itself.
 ///
 /// The episodes of a batch are distinct, since a second pair of an episode would be pushed away from the first; only a
-/// batch larger than the number of episodes has some of them twice, as evenly as possible. Every episode is as likely as
-/// any other, however long it is.
+/// batch larger than the number of episodes has some of them twice, as evenly as possible. Every episode is as likely
+/// as any other, however long it is.
 #[derive(Clone, Debug)]
 pub struct EpisodePairs {
     episodes: Vec<Range<usize>>,

@@ -1,8 +1,8 @@
 //! What each training step is fed: fragments in random order, classes in equal parts, or pairs from one episode.
 //!
-//! Every sampler is a **function of the seed and the step**. `batch(k)` is the same whether or not batches 0 to k − 1 were
-//! drawn, by this process or another, so a resumed run goes on exactly where it was killed and several loaders can work
-//! ahead of the trainer without sharing anything. There is no state to save: `batch` takes `&self`.
+//! Every sampler is a **function of the seed and the step**. `batch(k)` is the same whether or not batches 0 to k − 1
+//! were drawn, by this process or another, so a resumed run goes on exactly where it was killed and several loaders can
+//! work ahead of the trainer without sharing anything. There is no state to save: `batch` takes `&self`.
 //!
 //! That rests on [`Permutation`](crate::permutation), an order that is computed instead of stored; a batch costs
 //! O(batch · log fragments) however large the dataset is.
