@@ -16,6 +16,7 @@ os.environ["HF_DATASETS_CACHE"] = f"{TEMPORARY.name}/cache"
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import torch
 from lerobot.datasets.compute_stats import auto_downsample_height_width, get_feature_stats, sample_indices
 from lerobot.datasets.lerobot_dataset import LeRobotDataset
@@ -85,7 +86,7 @@ def check_stats(name, found, rows, where):
 def check(name: str, out: Path):
     started = time.time()
     expected = json.loads((out / f"{name}.json").read_text())
-    dataset = LeRobotDataset(f"interop/{name}", root=out / name)
+    dataset = LeRobotDataset(f"interop/{name}", root=out / name, video_backend="pyav")
     columns = Columns(dataset, expected)
     frames = sum(columns.lengths)
     assert (len(dataset), dataset.num_episodes, dataset.fps) == (frames, len(columns.lengths), expected["fps"])
@@ -179,6 +180,80 @@ def check(name: str, out: Path):
     print(f"{name}: {frames} frames, {len(columns.lengths)} episodes, {expected['data_files']} data files: equal ({time.time() - started:.1f} s)")
 
 
+def same(found, wanted, what):
+    """Whether two items of lerobot agree in a key, whatever it holds."""
+    assert type(found) is type(wanted), what
+    if isinstance(found, torch.Tensor):
+        assert found.dtype == wanted.dtype and torch.equal(found, wanted), what
+    else:
+        assert found == wanted, what
+
+
+def check_annotated(name: str, out: Path, frames_read: int):
+    started = time.time()
+    expected = json.loads((out / f"{name}.json").read_text())
+    source_root = Path(expected["source"])
+    source = LeRobotDataset("interop/source", root=source_root, video_backend="pyav")
+    dataset = LeRobotDataset(f"interop/{name}", root=out / name, video_backend="pyav")
+    names, values = expected["names"], np.array(expected["values"])
+    subtasks = [names[value] if value >= 0 else "none" for value in values]
+
+    # The column and the texts, everywhere.
+    stored = dataset.hf_dataset.with_format("arrow")[:]
+    equal(stored["skill"].to_numpy(), values, "skill")
+    vocabulary = json.loads((out / name / "meta/skills.json").read_text())
+    assert vocabulary["feature"] == "skill" and vocabulary["names"] == names
+    assert list(dataset.meta.subtasks.index) == names + (["none"] if (values < 0).any() else [])
+    assert list(dataset.meta.subtasks.subtask_index) == list(range(len(dataset.meta.subtasks)))
+
+    # What was there is there still: every column of every row, byte by byte, and every item as lerobot gives it.
+    before = source.hf_dataset.with_format("arrow")[:]
+    for key in before.column_names:
+        assert stored[key].combine_chunks().equals(before[key].combine_chunks()), key
+        assert stored.schema.field(key).equals(before.schema.field(key)), key
+    for row in np.unique(np.linspace(0, len(dataset) - 1, frames_read).round().astype(int)):
+        item, old = dataset[int(row)], source[int(row)]
+        assert set(item) - set(old) == {"skill", "subtask_index", "subtask"}
+        for key in old:
+            same(item[key], old[key], f"{key} of row {row}")
+        assert item["skill"].item() == values[row] and item["subtask"] == subtasks[row], row
+    for path in sorted((source_root / "data").glob("*/*.parquet")):
+        old, new = pq.ParquetFile(path), pq.ParquetFile(out / name / path.relative_to(source_root))
+        assert old.metadata.num_row_groups == new.metadata.num_row_groups
+        for field in old.schema_arrow:
+            assert new.schema_arrow.field(field.name).equals(field, check_metadata=True), field
+        assert set(json.loads(new.schema_arrow.metadata[b"huggingface"])["info"]["features"]) >= {"skill", "subtask_index"}
+
+    # Features, statistics, episodes; the rest of the metadata unchanged.
+    for key in ["skill", "subtask_index"]:
+        assert dataset.meta.features[key] == {"dtype": "int64", "shape": (1,), "names": None}
+    assert {key: value for key, value in dataset.meta.info.items() if key != "features"} == {
+        key: value for key, value in source.meta.info.items() if key != "features"
+    }
+    check_stats("skill", dataset.meta.stats["skill"], values.reshape(-1, 1), "of the dataset")
+    assert set(dataset.meta.stats) - set(source.meta.stats) == {"skill", "subtask_index"}
+    old = pd.concat(pd.read_parquet(path) for path in sorted((source_root / "meta/episodes").glob("*/*.parquet")))
+    new = pd.concat(pd.read_parquet(path) for path in sorted((out / name / "meta/episodes").glob("*/*.parquet")))
+    assert new[old.columns].astype(str).equals(old.astype(str))
+    for _, episode in new.iterrows():
+        part = values[episode["dataset_from_index"] : episode["dataset_to_index"]].reshape(-1, 1)
+        stats = {stat: np.array(episode[f"stats/skill/{stat}"]) for stat in ["min", "max", "mean", "std", *QUANTILES]}
+        check_stats("skill", stats, part, f"of episode {episode['episode_index']}")
+    kept = {str(path.relative_to(source_root)) for path in source_root.rglob("*") if path.is_file()}
+    found = {str(path.relative_to(out / name)) for path in (out / name).rglob("*") if path.is_file()}
+    assert found - kept <= {"meta/skills.json", "meta/subtasks.parquet"} and kept <= found, found ^ kept
+
+    # Batches with windows of the new column; videos are decoded on the way.
+    windows = LeRobotDataset(f"interop/{name}", root=out / name, delta_timestamps={"skill": [-1 / dataset.fps, 0.0]}, video_backend="pyav")
+    loader = torch.utils.data.DataLoader(torch.utils.data.Subset(windows, range(min(40, len(windows)))), batch_size=8)
+    row = 0
+    for batch in loader:
+        for at in range(len(batch["index"])):
+            assert batch["skill"][at].tolist() == [values[max(row - 1, 0)], values[row]] and batch["subtask"][at] == subtasks[row]
+            row += 1
+    print(f"{name}: {len(dataset)} frames, {dataset.num_episodes} episodes, {len(dataset.meta.subtasks)} subtasks: equal ({time.time() - started:.1f} s)")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--source", type=Path, help="a v3.0 dataset, such as libero_goal, to be annotated")
@@ -192,6 +267,10 @@ def main():
         subprocess.run([*map(str, command), str(out), *([str(arguments.source)] if arguments.source else [])], check=True)
         for name in ["plain", "pictures", "many_files"]:
             check(name, out)
+        check_annotated("annotated_many_files", out, 500)
+        check_annotated("annotated_pictures", out, 19)
+        if arguments.source:
+            check_annotated("annotated_source", out, 300)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use dataset::write::{ColumnData, EpisodeData, WriteOptions, Writer};
-use dataset::{Dtype, Error, Fault, Feature, Frame};
+use dataset::write::{Annotation, ColumnData, EpisodeData, WriteOptions, Writer, annotate};
+use dataset::{Dtype, Error, Fault, Feature, Frame, Root};
 use rand::Rng as _;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
@@ -17,7 +17,7 @@ fn main() -> std::process::ExitCode {
     let Some(out) = arguments.next() else {
         return tell("usage: interop_write <out> [<dataset to annotate>]");
     };
-    match write_all(&out) {
+    match write_all(&out, arguments.next()) {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => tell(&error.to_string()),
     }
@@ -29,10 +29,27 @@ fn tell(message: &str) -> std::process::ExitCode {
     std::process::ExitCode::FAILURE
 }
 
-fn write_all(out: &Path) -> Result<(), Error> {
+fn write_all(out: &Path, source: Option<PathBuf>) -> Result<(), Error> {
     plain(out)?;
     pictures(out)?;
-    many_files(out)
+    many_files(out)?;
+    // Annotations of our own files, and of files that lerobot wrote.
+    annotated(out, "annotated_many_files", &out.join("many_files"), -1)?;
+    annotated(out, "annotated_pictures", &out.join("pictures"), 0)?;
+    source.map_or(Ok(()), |source| annotated(out, "annotated_source", &source, -1))
+}
+
+/// A copy with a made-up skill for each frame; with −1 as the least, some frames have none.
+fn annotated(out: &Path, name: &str, source: &Path, least: i64) -> Result<(), Error> {
+    let root = Root::Directory(source.to_path_buf());
+    let info = dataset::Info::parse(&root.read("meta/info.json", 1 << 20)?)?;
+    let names = ["reach", "grasp", "lift → carry"].map(String::from).to_vec();
+    let span = names.len() as i64 - least;
+    let values: Vec<i64> = (0..info.total_frames as i64).map(|frame| frame / 9 % span + least).collect();
+    let annotation = Annotation { key: "skill".to_string(), names, values, subtasks: true };
+    annotate(&root, &out.join(name), &annotation)?;
+    let expected = json!({"source": source, "names": annotation.names, "values": annotation.values});
+    save(&out.join(format!("{name}.json")), &expected)
 }
 
 /// All types of numbers, vectors, text and a feature of two axes.

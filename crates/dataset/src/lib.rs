@@ -12,6 +12,7 @@ mod frame;
 mod guard;
 mod ids;
 pub mod info;
+pub mod normalize;
 mod open;
 mod pages;
 mod permutation;

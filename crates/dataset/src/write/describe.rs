@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::fault::{Error, Fault};
 use crate::info::{DATA_PATH, Dtype, Feature, INFO, VERSION, VIDEO_PATH};
+use crate::roles::AUTOMATIC;
 
 /// What a dataset is to be.
 #[derive(Clone, Debug)]
@@ -93,9 +94,6 @@ impl WriteOptions {
         })
     }
 }
-
-/// The columns that every dataset has.
-pub(crate) const AUTOMATIC: [&str; 5] = ["timestamp", "frame_index", "episode_index", "index", "task_index"];
 
 /// A feature as `info.json` has it.
 pub(crate) fn describe_feature(feature: &Feature) -> Value {

@@ -9,12 +9,10 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use super::beside::Beside;
 use super::columns::{nest, properties, refused_array};
 use super::rolling::{FilePlace, Rolling};
+use crate::episodes::EPISODES;
 use crate::fault::Error;
 use crate::info::Feature;
 use crate::stats::{FeatureStats, Numbers, QUANTILES, stats_shape};
-
-/// Where the files are.
-pub(crate) const EPISODES: &str = "meta/episodes";
 
 /// Rows held back, so that they are written together.
 const HELD: usize = 128;

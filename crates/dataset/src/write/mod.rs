@@ -24,10 +24,12 @@
 //!
 //! Pictures are written as PNG inside the data files. Videos are not encoded.
 
+pub(crate) mod annotate;
 mod beside;
 mod columns;
 mod describe;
 mod episodes;
+mod extend;
 mod rolling;
 mod tables;
 
@@ -38,18 +40,19 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use rayon::prelude::*;
 
+pub use annotate::{Annotation, SUBTASK_INDEX, SUBTASKS, annotate, vocabulary_file};
+pub(crate) use beside::unwritable;
 pub use columns::ColumnData;
 pub use describe::WriteOptions;
+pub use extend::{ExtraColumn, rewrite_with_columns};
 
 use crate::fault::{Error, Fault};
 use crate::info::{Feature, INFO};
 use crate::stats::{FeatureStats, Numbers, Running, STATS, Stats, pictures, stats_shape};
+use crate::tasks::TASKS;
 use beside::Beside;
 use episodes::{EpisodeRow, EpisodeTable};
 use rolling::{Rolling, parquet_file};
-
-/// Where tasks are.
-const TASKS: &str = "meta/tasks.parquet";
 
 /// Where data files are.
 const DATA: &str = "data";

@@ -1,0 +1,82 @@
+//! Writes discovered skills back into a dataset.
+//!
+//! A copy of the dataset gets an integer column with the skill of each frame, and a vocabulary beside it: `meta/skills.json`
+//! for a column `skill`, in the form of the `meta/phases.json` that some datasets have. lerobot has a place for what happens
+//! in a frame, subtasks: a column `subtask_index` and texts in `meta/subtasks.parquet`, from which it fills
+//! `item["subtask"]`. It takes the number as a row of that table and would read −1 as the last one, so frames without a
+//! skill get a subtask of their own there, `none`.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::extend::{ExtraColumn, extended};
+use super::tables::write_texts;
+use crate::fault::{Error, Fault};
+use crate::files::Root;
+
+/// Where lerobot keeps the texts of subtasks.
+pub const SUBTASKS: &str = "meta/subtasks.parquet";
+
+/// The column of frames with their subtasks.
+pub const SUBTASK_INDEX: &str = "subtask_index";
+
+/// The text of frames without a skill, as a subtask.
+const NONE: &str = "none";
+
+/// What is written back.
+#[derive(Clone, Debug)]
+pub struct Annotation {
+    /// The column, such as `skill`.
+    pub key: String,
+    /// What the skills are called.
+    pub names: Vec<String>,
+    /// For each frame, in the order of the dataset's `index`: the place of its skill in `names`, or −1 for none.
+    pub values: Vec<i64>,
+    /// Whether the skills are also written as lerobot's subtasks.
+    pub subtasks: bool,
+}
+
+/// Writes a copy of a dataset with an annotation. The target must not exist, or be an empty directory.
+pub fn annotate(source: &Root, out: &Path, annotation: &Annotation) -> Result<(), Error> {
+    let Annotation { key, names, values, subtasks } = annotation;
+    let least = -1;
+    if let Some((frame, value)) =
+        values.iter().enumerate().find(|(_, value)| **value < least || **value >= names.len() as i64)
+    {
+        return Err(Fault::WrongType {
+            file: vocabulary_file(key),
+            column: key.clone(),
+            found: format!("{value} in frame {frame}"),
+            expected: format!("a place in its {} names, or -1 for none", names.len()),
+        }
+        .into());
+    }
+    let mut texts = names.clone();
+    let unlabelled = values.contains(&-1);
+    if unlabelled {
+        texts.push(NONE.to_string());
+    }
+    let numbers: Vec<i64> = values.iter().map(|value| if *value < 0 { names.len() as i64 } else { *value }).collect();
+    let mut columns = vec![ExtraColumn { key, values }];
+    let mut replaced = vec![vocabulary_file(key)];
+    if *subtasks {
+        columns.push(ExtraColumn { key: SUBTASK_INDEX, values: &numbers });
+        replaced.push(SUBTASKS.to_string());
+    }
+    let beside = extended(source, out, &columns, &replaced)?;
+    let mut vocabulary = json!({"feature": key, "names": names});
+    if unlabelled {
+        vocabulary["none"] = json!(-1);
+    }
+    beside.write_json(&vocabulary_file(key), &vocabulary)?;
+    if *subtasks {
+        write_texts(&beside, SUBTASKS, SUBTASK_INDEX, &texts)?;
+    }
+    beside.finish()
+}
+
+/// Where the names are.
+pub fn vocabulary_file(key: &str) -> String {
+    format!("meta/{key}s.json")
+}

@@ -1,0 +1,432 @@
+//! A dataset with more columns: a new directory that is the old one and an integer for each frame.
+//!
+//! Data files are read and written one row group at a time, with the types of all their columns as they were. The new
+//! columns are added to `info.json`, to the statistics of the dataset and of each episode. Videos are hard links where the
+//! file system allows it, since they may be large; all other files are copies.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_schema::{DataType, Field, Metadata, Schema, SchemaRef};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use serde_json::Value;
+
+use super::beside::{Beside, unwritable};
+use super::columns::{HUGGINGFACE, huggingface_feature, plain_pictures, properties, refused_array};
+use super::describe::describe_feature;
+use super::episodes::{OWN_PLACE, stats_columns, stats_fields};
+use super::rolling::refused;
+use crate::episodes::EPISODES;
+use crate::fault::{Error, Fault};
+use crate::files::{Blob, Root, unreadable};
+use crate::guard::guarded;
+use crate::info::{Dtype, Feature, INFO, Info};
+use crate::pages;
+use crate::roles::AUTOMATIC;
+use crate::stats::{FeatureStats, Numbers, Running, STATS};
+use crate::table::{Table, integers_of};
+
+/// A new column: an `int64` for each frame, in the order of the dataset's `index`.
+#[derive(Clone, Copy, Debug)]
+pub struct ExtraColumn<'a> {
+    /// The feature's key. An integer column of this name is replaced.
+    pub key: &'a str,
+    /// One for each frame of the dataset.
+    pub values: &'a [i64],
+}
+
+/// Writes a copy of a dataset with more columns. The target must not exist, or be an empty directory.
+pub fn rewrite_with_columns(source: &Root, out: &Path, columns: &[ExtraColumn<'_>]) -> Result<(), Error> {
+    extended(source, out, columns, &[])?.finish()
+}
+
+/// The largest `info.json` or `stats.json`.
+const MAX_JSON: u64 = 64 << 20;
+
+/// Rows that are held at a time: pictures are among them.
+const BATCH: usize = 256;
+
+/// As [`rewrite_with_columns`], but not yet put in its place, and without some files of the source.
+pub(super) fn extended(
+    source: &Root,
+    out: &Path,
+    columns: &[ExtraColumn<'_>],
+    without: &[String],
+) -> Result<Beside, Error> {
+    let content = source.read(INFO, MAX_JSON)?;
+    let info = Info::parse(&content)?;
+    check(&info, columns)?;
+    let beside = Beside::create(out)?;
+    let data_folder = info.data_path.split('/').next().unwrap_or("data").to_string();
+    let mut rows = 0;
+    for file in all_files(source)? {
+        let inside = |folder: &str| file.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+        if file == INFO || file == STATS || without.contains(&file) {
+            continue;
+        } else if inside(&data_folder) && file.ends_with(".parquet") {
+            rows += extend_data(source, &file, &info, columns, &beside)?;
+        } else if inside(EPISODES) && file.ends_with(".parquet") {
+            extend_episodes(source, &file, columns, &beside)?;
+        } else {
+            copy(source, &file, inside("videos"), &beside)?;
+        }
+    }
+    if rows != info.total_frames {
+        let fault =
+            Fault::WrongTotal { file: INFO.to_string(), what: "frames", found: info.total_frames, counted: rows };
+        return Err(fault.into());
+    }
+    write_info(&content, columns, &beside)?;
+    write_stats(source, columns, &beside)?;
+    Ok(beside)
+}
+
+/// An integer of 64 bits in each row.
+fn feature() -> Feature {
+    Feature::new(Dtype::Int(64), &[1])
+}
+
+fn check(info: &Info, columns: &[ExtraColumn<'_>]) -> Result<(), Error> {
+    let mut faults = Vec::new();
+    for (at, column) in columns.iter().enumerate() {
+        let refuse = |found: &str, expected: &str| Fault::BadInfo {
+            file: INFO.to_string(),
+            key: format!("features.{}", column.key),
+            found: found.to_string(),
+            expected: expected.to_string(),
+        };
+        if column.key.is_empty() || column.key.contains('/') {
+            faults.push(refuse("no key for a feature", "a key without `/`, such as `skill`"));
+        }
+        if AUTOMATIC.contains(&column.key) || columns[..at].iter().any(|other| other.key == column.key) {
+            faults.push(refuse("there already", "a key of its own, such as `skill`"));
+        } else if let Some(known) = info.feature(column.key) {
+            if !known.dtype.is_integer() || known.width() != 1 {
+                faults.push(refuse(&known.shown(), "a new key, or that of an integer column, which is replaced"));
+            }
+        }
+        if column.values.len() as u64 != info.total_frames {
+            let (file, found) = (column.key.to_string(), column.values.len() as u64);
+            faults.push(Fault::WrongRows { file, found, expected: info.total_frames });
+        }
+    }
+    Error::of(faults).map_or(Ok(()), Err)
+}
+
+/// Every file of the dataset, in order of path.
+fn all_files(source: &Root) -> Result<Vec<String>, Error> {
+    let mut files = Vec::new();
+    match source {
+        Root::Directory(path) => {
+            let fault = |error: &std::io::Error| unreadable(&source.shown(), error);
+            for entry in fs::read_dir(path).map_err(|error| fault(&error))? {
+                let entry = entry.map_err(|error| fault(&error))?;
+                let name = entry.file_name().to_string_lossy().into_owned();
+                if entry.path().is_file() {
+                    files.push(name);
+                } else if !name.starts_with('.') {
+                    // Hidden folders are caches and version control, not the dataset.
+                    files.extend(source.list(&name));
+                }
+            }
+        }
+        Root::Embedded(_, embedded) => files.extend(embedded.iter().map(|(name, _)| name.to_string())),
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// A parquet file that is read with all its columns as they are.
+struct Whole {
+    file: String,
+    blob: Blob,
+    metadata: ArrowReaderMetadata,
+}
+
+impl Whole {
+    fn open(source: &Root, file: &str) -> Result<Whole, Error> {
+        // Whether the footer can be believed.
+        Table::open(source, file)?;
+        let blob = source.open(file)?;
+        let metadata = guarded(|| ArrowReaderMetadata::load(&blob, ArrowReaderOptions::new()))
+            .and_then(|loaded| loaded.map_err(|error| error.to_string()))
+            .map_err(|reason| malformed(file, reason))?;
+        Ok(Whole { file: file.to_string(), blob, metadata })
+    }
+
+    fn schema(&self) -> &SchemaRef {
+        self.metadata.schema()
+    }
+
+    /// What is noted in the file, but for the arrow schema, which is written anew.
+    fn notes(&self) -> Vec<KeyValue> {
+        let notes = self.metadata.metadata().file_metadata().key_value_metadata().cloned().unwrap_or_default();
+        notes.into_iter().filter(|note| note.key != parquet::arrow::ARROW_SCHEMA_META_KEY).collect()
+    }
+
+    /// All rows of each row group, some at a time.
+    fn scan(
+        &self,
+        mut sink: impl FnMut(&RecordBatch) -> Result<(), Error>,
+        mut group_ends: impl FnMut() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        for group in 0..self.metadata.metadata().num_row_groups() {
+            pages::check(&self.blob, self.metadata.metadata(), &[group], &|_| true)
+                .map_err(|reason| malformed(&self.file, format!("it has {reason}")))?;
+            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.blob.clone(), self.metadata.clone())
+                .with_row_groups(vec![group])
+                .with_batch_size(BATCH);
+            let mut reader = guarded(|| builder.build())
+                .and_then(|built| built.map_err(|error| error.to_string()))
+                .map_err(|reason| malformed(&self.file, reason))?;
+            while let Some(batch) = guarded(|| reader.next().transpose())
+                .and_then(|batch| batch.map_err(|error| error.to_string()))
+                .map_err(|reason| malformed(&self.file, reason))?
+            {
+                sink(&batch)?;
+            }
+            group_ends()?;
+        }
+        Ok(())
+    }
+
+    fn integers(&self, batch: &RecordBatch, column: &str) -> Result<Vec<i64>, Error> {
+        let (file, column) = (self.file.clone(), column.to_string());
+        let Some(array) = batch.column_by_name(&column) else {
+            return Err(Fault::MissingColumn { file, column, expected: "int64".to_string() }.into());
+        };
+        let mut values = vec![0; array.len()];
+        match integers_of(array, &mut values) {
+            Ok(()) => Ok(values),
+            Err(_) => {
+                let found = array.data_type().to_string();
+                Err(Fault::WrongType { file, column, found, expected: "int64 without gaps".to_string() }.into())
+            }
+        }
+    }
+}
+
+/// Rewrites a data file, and gives its number of rows.
+fn extend_data(
+    source: &Root,
+    file: &str,
+    info: &Info,
+    columns: &[ExtraColumn<'_>],
+    beside: &Beside,
+) -> Result<u64, Error> {
+    let whole = Whole::open(source, file)?;
+    let added: Vec<Field> = columns.iter().map(|column| Field::new(column.key, DataType::Int64, true)).collect();
+    let mut notes = whole.notes();
+    for note in notes.iter_mut().filter(|note| note.key == HUGGINGFACE) {
+        note.value = note.value.as_deref().map(|value| with_features(value, columns));
+    }
+    let mut metadata = whole.schema().metadata().clone();
+    metadata.extend(notes.iter().filter_map(|note| Some((note.key.clone(), note.value.clone()?))));
+    let (schema, places) = with_fields(whole.schema(), &added, None, metadata);
+    let mut properties = properties().set_key_value_metadata(Some(notes));
+    for (key, _) in info.features.iter().filter(|(_, feature)| feature.dtype == Dtype::Image) {
+        properties = plain_pictures(properties, key);
+    }
+    let mut output = Output::create(beside, file, &schema, properties.build())?;
+    let mut rows = 0;
+    let writer = std::cell::RefCell::new(&mut output);
+    whole.scan(
+        |batch| {
+            let indices = whole.integers(batch, "index")?;
+            let mut arrays = batch.columns().to_vec();
+            for (column, place) in columns.iter().zip(&places) {
+                let values = indices.iter().enumerate().map(|(row, index)| {
+                    let value = usize::try_from(*index).ok().and_then(|index| column.values.get(index));
+                    value.copied().ok_or_else(|| out_of_range(file, rows as usize + row, *index, column.values.len()))
+                });
+                let values: Vec<i64> = values.collect::<Result<_, Fault>>()?;
+                put(&mut arrays, *place, Arc::new(Int64Array::from(values)));
+            }
+            rows += batch.num_rows() as u64;
+            writer.borrow_mut().write(&schema, arrays)
+        },
+        || writer.borrow_mut().end_group(),
+    )?;
+    output.close()?;
+    Ok(rows)
+}
+
+/// Rewrites a file of episodes with their statistics of the new columns.
+fn extend_episodes(source: &Root, file: &str, columns: &[ExtraColumn<'_>], beside: &Beside) -> Result<(), Error> {
+    let whole = Whole::open(source, file)?;
+    let added: Vec<Field> = columns.iter().flat_map(|column| stats_fields(column.key, Numbers::Integer, 1)).collect();
+    let metadata = whole.schema().metadata().clone();
+    let (schema, places) = with_fields(whole.schema(), &added, Some(OWN_PLACE[0]), metadata);
+    let properties = properties().set_key_value_metadata(Some(whole.notes())).build();
+    let mut output = Output::create(beside, file, &schema, properties)?;
+    let mut row = 0;
+    let writer = std::cell::RefCell::new(&mut output);
+    whole.scan(
+        |batch| {
+            let (from, to) = (whole.integers(batch, "dataset_from_index")?, whole.integers(batch, "dataset_to_index")?);
+            let mut new = Vec::new();
+            for column in columns {
+                let mut stats = Vec::new();
+                for (from, to) in from.iter().zip(&to) {
+                    let range = usize::try_from(*from).ok().zip(usize::try_from(*to).ok());
+                    let values = range.and_then(|(from, to)| column.values.get(from..to)).unwrap_or_default();
+                    let found = stats_of(values).ok_or_else(|| out_of_range(file, row, *to, column.values.len()))?;
+                    stats.push(found);
+                    row += 1;
+                }
+                let stats: Vec<&FeatureStats> = stats.iter().collect();
+                new.extend(stats_columns(&stats).map_err(|error| refused_array(file, &error))?);
+            }
+            let mut arrays = batch.columns().to_vec();
+            for (array, place) in new.into_iter().zip(&places) {
+                put(&mut arrays, *place, array);
+            }
+            writer.borrow_mut().write(&schema, arrays)
+        },
+        || writer.borrow_mut().end_group(),
+    )?;
+    output.close()
+}
+
+/// Where a column goes: over one that is there, or between others.
+#[derive(Clone, Copy, Debug)]
+enum Placing {
+    Replace(usize),
+    Insert(usize),
+}
+
+/// The schema with more fields, before a named one or at the end, and where each goes, to be put in order.
+fn with_fields(
+    schema: &Schema,
+    added: &[Field],
+    before: Option<&str>,
+    metadata: Metadata,
+) -> (SchemaRef, Vec<Placing>) {
+    let mut fields: Vec<Arc<Field>> = schema.fields().iter().cloned().collect();
+    let mut places = Vec::new();
+    for field in added {
+        let field = Arc::new(field.clone());
+        match fields.iter().position(|known| known.name() == field.name()) {
+            Some(place) => {
+                fields[place] = field;
+                places.push(Placing::Replace(place));
+            }
+            None => {
+                let place = fields.iter().position(|known| Some(known.name().as_str()) == before);
+                let place = place.unwrap_or(fields.len());
+                fields.insert(place, field);
+                places.push(Placing::Insert(place));
+            }
+        }
+    }
+    (Arc::new(Schema::new(fields).with_metadata(metadata)), places)
+}
+
+fn put(arrays: &mut Vec<ArrayRef>, place: Placing, array: ArrayRef) {
+    match place {
+        Placing::Replace(place) => arrays[place] = array,
+        Placing::Insert(place) => arrays.insert(place, array),
+    }
+}
+
+/// A parquet file that is being written.
+struct Output {
+    file: String,
+    writer: ArrowWriter<File>,
+}
+
+impl Output {
+    fn create(beside: &Beside, file: &str, schema: &SchemaRef, properties: WriterProperties) -> Result<Output, Error> {
+        let writer = ArrowWriter::try_new(beside.file(file)?, schema.clone(), Some(properties));
+        Ok(Output { file: file.to_string(), writer: writer.map_err(|error| refused(file, &error))? })
+    }
+
+    fn write(&mut self, schema: &SchemaRef, arrays: Vec<ArrayRef>) -> Result<(), Error> {
+        let batch = RecordBatch::try_new(schema.clone(), arrays).map_err(|error| refused_array(&self.file, &error))?;
+        self.writer.write(&batch).map_err(|error| refused(&self.file, &error))
+    }
+
+    fn end_group(&mut self) -> Result<(), Error> {
+        self.writer.flush().map_err(|error| refused(&self.file, &error))
+    }
+
+    fn close(self) -> Result<(), Error> {
+        let file = self.writer.into_inner().map_err(|error| refused(&self.file, &error))?;
+        file.sync_all().map_err(|error| unwritable(&self.file, &error))
+    }
+}
+
+fn copy(source: &Root, file: &str, link: bool, beside: &Beside) -> Result<(), Error> {
+    let place = beside.place(file)?;
+    let Some(directory) = source.directory() else {
+        return beside.write(file, &source.read(file, u64::MAX)?);
+    };
+    // Datasets in a cache are symbolic links, which must not be copied as such.
+    let original = fs::canonicalize(directory.join(file)).map_err(|error| unreadable(file, &error))?;
+    if link && fs::hard_link(&original, &place).is_ok() {
+        return Ok(());
+    }
+    fs::copy(&original, &place).map_err(|error| unwritable(file, &error))?;
+    File::open(&place).and_then(|copied| copied.sync_all()).map_err(|error| unwritable(file, &error))
+}
+
+fn write_info(content: &[u8], columns: &[ExtraColumn<'_>], beside: &Beside) -> Result<(), Error> {
+    let mut info = parse(INFO, content)?;
+    if let Some(Value::Object(features)) = info.get_mut("features") {
+        for column in columns {
+            features.insert(column.key.to_string(), describe_feature(&feature()));
+        }
+    }
+    beside.write_json(INFO, &info)
+}
+
+fn write_stats(source: &Root, columns: &[ExtraColumn<'_>], beside: &Beside) -> Result<(), Error> {
+    if !source.has(STATS) {
+        return Ok(());
+    }
+    let mut stats = parse(STATS, &source.read(STATS, MAX_JSON)?)?;
+    let Value::Object(entries) = &mut stats else {
+        return Err(malformed_json(STATS, "it holds no object".to_string()).into());
+    };
+    for column in columns {
+        entries.extend(stats_of(column.values).map(|found| (column.key.to_string(), found.to_json())));
+    }
+    beside.write_json(STATS, &stats)
+}
+
+fn stats_of(values: &[i64]) -> Option<FeatureStats> {
+    let mut running = Running::new(1);
+    running.add(values.len() as u64, values.len(), |row, _| values[row] as f64);
+    running.stats(Numbers::Integer, &[1])
+}
+
+/// The note of the `datasets` package with the new columns; as it was, if we do not understand it.
+fn with_features(note: &str, columns: &[ExtraColumn<'_>]) -> String {
+    let Ok(mut value) = serde_json::from_str::<Value>(note) else { return note.to_string() };
+    let Some(Value::Object(features)) = value.pointer_mut("/info/features") else { return note.to_string() };
+    for column in columns {
+        features.extend(huggingface_feature(&feature()).map(|noted| (column.key.to_string(), noted)));
+    }
+    value.to_string()
+}
+
+fn parse(file: &str, content: &[u8]) -> Result<Value, Error> {
+    serde_json::from_slice(content).map_err(|error| malformed_json(file, error.to_string()).into())
+}
+
+fn malformed_json(file: &str, reason: String) -> Fault {
+    Fault::Malformed { file: file.to_string(), format: "JSON", reason }
+}
+
+fn malformed(file: &str, reason: String) -> Fault {
+    Fault::Malformed { file: file.to_string(), format: "parquet", reason }
+}
+
+fn out_of_range(file: &str, row: usize, found: i64, frames: usize) -> Fault {
+    Fault::WrongIndex { file: file.to_string(), column: "index", row, found, expected: frames as i64 - 1, count: 1 }
+}
