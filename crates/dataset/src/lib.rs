@@ -16,6 +16,7 @@ pub mod normalize;
 mod open;
 mod pages;
 mod permutation;
+pub mod recursive_pour;
 mod roles;
 mod sampler;
 mod sampling_error;
