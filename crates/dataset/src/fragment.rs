@@ -233,7 +233,7 @@ pub(crate) mod tests {
             @"
             a fragment cannot have 0 steps; give a length of 1 or more, such as 16
             fragments cannot follow each other at a stride of 0; give a stride of 1 or more
-            there is no episode 2, there are 2; choose from 0 on, below that
+            there is no episode 2; choose from the 2 there are, counted from 0
             episode 1 is chosen twice; name each episode once
             "
         );

@@ -14,7 +14,7 @@ pub enum SamplingError {
     NoLength,
     #[error("fragments cannot follow each other at a stride of 0; give a stride of 1 or more")]
     NoStride,
-    #[error("there is no episode {episode}, there are {episodes}; choose from 0 on, below that")]
+    #[error("there is no episode {episode}; choose from the {episodes} there are, counted from 0")]
     UnknownEpisode { episode: EpisodeId, episodes: usize },
     #[error("episode {episode} is chosen twice; name each episode once")]
     RepeatedEpisode { episode: EpisodeId },

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_hand_spills_hardly_anything_and_beats_a_shaking_one() {
+    fn a_steady_hand_beats_a_shaking_one() {
         for depth in Depth::ALL {
             let mut returns = [0.0; 2];
             for episode in 0..50 {

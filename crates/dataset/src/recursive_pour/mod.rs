@@ -1,5 +1,4 @@
-//! RecursivePour: a synthetic world with known recursion and exact returns (paper, supplement "RecursivePourEnv"; SPEC
-//! §10).
+//! RecursivePour: a synthetic world with known recursion and exact returns (the paper's supplement; SPEC §10).
 //!
 //! A set of demonstrations cannot say how wrong a world model's returns are, because nobody knows the true ones. Here
 //! they are known: the world is deterministic, its whole state is observed, and the return R(s, τ) of executing a
@@ -23,8 +22,8 @@
 //! d = 2    approach₁ tilt₁ [approach₂ tilt₂ drain₂ return₂] drain₁ return₁
 //! ```
 //!
-//! Fragments are windows of 4 steps at stride 1, so a demo of depth d has 4d − 3, a set of four demos 1 + 5 + 9 + 13 =
-//! 28, and 50 sets the paper's N = 1400.
+//! Fragments are windows of 4 steps at stride 1, so a demo of depth d has 4d − 3, a set of four demos has
+//! 1 + 5 + 9 + 13 = 28, and 50 sets have the paper's N = 1400.
 //!
 //! The state a fragment was recorded in is a row of its demo, so its value there or anywhere else is a line:
 //!

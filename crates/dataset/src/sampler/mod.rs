@@ -4,7 +4,7 @@
 //! were drawn, by this process or another, so a resumed run goes on exactly where it was killed and several loaders can
 //! work ahead of the trainer without sharing anything. There is no state to save: `batch` takes `&self`.
 //!
-//! That rests on [`Permutation`](crate::permutation), an order that is computed instead of stored; a batch costs
+//! That rests on `Permutation`, an order that is computed instead of stored; a batch costs
 //! O(batch · log fragments) however large the dataset is.
 //!
 //! | sampler | for | a batch |
