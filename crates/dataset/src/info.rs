@@ -173,6 +173,12 @@ impl Feature {
 impl Info {
     /// Reads the file's content.
     pub fn parse(content: &[u8]) -> Result<Info, Error> {
+        let (info, faults) = Info::parse_loosely(content)?;
+        Error::of(faults).map_or(Ok(info), Err)
+    }
+
+    /// As [`Info::parse`], with zeros and empty paths where something is wrong, and what is wrong.
+    pub(crate) fn parse_loosely(content: &[u8]) -> Result<(Info, Vec<Fault>), Error> {
         let malformed = |reason: String| Fault::Malformed { file: INFO.to_string(), format: "JSON", reason };
         let value: Value = serde_json::from_slice(content).map_err(|error| malformed(error.to_string()))?;
         let Value::Object(map) = value else {
@@ -207,7 +213,7 @@ impl Info {
         {
             faults.push(bad("video_path", "absent", format!("a path such as `{VIDEO_PATH}`, since there are videos")));
         }
-        Error::of(faults).map_or(Ok(info), Err)
+        Ok((info, faults))
     }
 
     /// A feature by its key.

@@ -120,6 +120,12 @@ impl Dataset {
 
 /// Reads `meta/info.json`, or says what the directory is instead.
 pub(crate) fn read_info(root: &Root) -> Result<Info, Error> {
+    let (info, faults) = read_info_loosely(root)?;
+    Error::of(faults).map_or(Ok(info), Err)
+}
+
+/// As [`read_info`], with as much as can be read and what is wrong with the rest.
+pub(crate) fn read_info_loosely(root: &Root) -> Result<(Info, Vec<Fault>), Error> {
     if let Root::Directory(path) = root
         && !path.join(INFO).is_file()
     {
@@ -130,7 +136,7 @@ pub(crate) fn read_info(root: &Root) -> Result<Info, Error> {
         };
         return Err(Fault::NoDataset { directory: path.display().to_string(), found, near: near(path) }.into());
     }
-    Info::parse(&root.read(INFO, MAX_INFO)?).map_err(|error| placed(error, root))
+    Info::parse_loosely(&root.read(INFO, MAX_INFO)?).map_err(|error| placed(error, root))
 }
 
 /// The datasets above and below a directory that is none.

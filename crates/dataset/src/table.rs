@@ -83,11 +83,31 @@ impl Table {
         self.scan_rows(wanted, 0..self.rows(), |first, columns| sink(first, columns))
     }
 
+    /// As [`Table::scan`], so many rows at a time: few where a row is large.
+    pub(crate) fn scan_by(
+        &self,
+        wanted: &[&str],
+        batch: usize,
+        sink: impl FnMut(usize, &[ArrayRef]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.scan_some(wanted, 0..self.rows(), batch, sink)
+    }
+
     /// As [`Table::scan`], for some of the rows. Whole row groups outside the range are not read.
     pub(crate) fn scan_rows(
         &self,
         wanted: &[&str],
         rows: Range<usize>,
+        sink: impl FnMut(usize, &[ArrayRef]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.scan_some(wanted, rows, BATCH, sink)
+    }
+
+    fn scan_some(
+        &self,
+        wanted: &[&str],
+        rows: Range<usize>,
+        batch: usize,
         mut sink: impl FnMut(usize, &[ArrayRef]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         for name in wanted {
@@ -104,7 +124,7 @@ impl Table {
             .with_row_groups(groups)
             .with_offset(rows.start - skipped)
             .with_limit(rows.len())
-            .with_batch_size(BATCH.min(rows.len().max(1)));
+            .with_batch_size(batch.min(rows.len().max(1)));
         let mut reader = guarded(|| builder.build())
             .and_then(|built| built.map_err(|error| error.to_string()))
             .map_err(|reason| malformed(&self.file, reason))?;
