@@ -19,6 +19,7 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, Parq
 use crate::fault::{Error, Fault};
 use crate::files::{Blob, Root};
 use crate::guard::guarded;
+use crate::pages;
 
 /// Rows that are decoded at a time.
 const BATCH: usize = 8192;
@@ -49,7 +50,6 @@ impl Table {
             Ok(rows) if rows <= most => {}
             _ => return Err(malformed(file, format!("it claims {claimed} rows in {} bytes", table.blob.length())).into()),
         }
-        crate::pages::check(&table.blob, table.metadata.metadata()).map_err(|reason| malformed(file, reason))?;
         Ok(table)
     }
 
@@ -118,7 +118,10 @@ impl Table {
         let (groups, skipped) = self.groups_of(&rows);
         let fields = self.metadata.schema().fields();
         let roots = fields.iter().enumerate().filter(|(_, field)| wanted.contains(&field.name().as_str())).map(|(at, _)| at);
-        let mask = ProjectionMask::roots(self.metadata.parquet_schema(), roots);
+        let schema = self.metadata.parquet_schema();
+        let mask = ProjectionMask::roots(schema, roots);
+        pages::check(&self.blob, self.metadata.metadata(), &groups, &|leaf| mask.leaf_included(leaf))
+            .map_err(|reason| malformed(&self.file, format!("it has {reason}")))?;
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.blob.clone(), self.metadata.clone())
             .with_projection(mask)
             .with_row_groups(groups)

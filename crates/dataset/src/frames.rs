@@ -1,0 +1,402 @@
+//! The pictures of a dataset, decoded when they are wanted.
+//!
+//! Whatever is asked for together is decoded together: requests are sorted by file and time, cut at keyframes into pieces
+//! that run in parallel, and each picture is decoded once however often it was asked for. What was decoded is kept in a
+//! cache of bounded size; a walk over a whole dataset goes around the cache and holds two stretches at a time, one being
+//! decoded and one being used.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
+use lru::LruCache;
+use rayon::prelude::*;
+
+use crate::episodes::Episode;
+use crate::fault::{Error, Fault};
+use crate::frame::Frame;
+use crate::ids::{CameraId, FrameIndex};
+use crate::open::{Dataset, video_keys};
+use crate::picture::decode_picture;
+use crate::table::Table;
+use crate::video::{Decoder, VideoFile};
+
+/// A picture may be this far from its time, as a share of the time from one frame to the next. Nearer to another it cannot
+/// be then; lerobot itself writes them to within a ten-thousandth of a second.
+const TOLERANCE: f64 = 0.25;
+
+/// The fewest pictures that are worth a piece of their own.
+const PIECE: usize = 8;
+
+/// How much memory pictures may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameOptions {
+    /// Bytes of decoded pictures to keep for the next request.
+    pub cache_bytes: usize,
+    /// Bytes of decoded pictures on their way, when a whole dataset is walked over.
+    pub stream_bytes: usize,
+}
+
+impl Default for FrameOptions {
+    fn default() -> FrameOptions {
+        FrameOptions { cache_bytes: 256 << 20, stream_bytes: 64 << 20 }
+    }
+}
+
+/// One picture: which camera, which frame.
+pub type FrameKey = (CameraId, FrameIndex);
+
+/// Reads pictures of a dataset; shared by threads.
+pub struct FrameReader<'d> {
+    dataset: &'d Dataset,
+    options: FrameOptions,
+    cameras: Vec<Camera>,
+    cache: Mutex<Cache>,
+    videos: Mutex<HashMap<String, Arc<VideoFile>>>,
+    tables: Mutex<HashMap<u32, Arc<Table>>>,
+    idle: Mutex<Vec<Decoder>>,
+}
+
+/// Where a camera's pictures are.
+enum Camera {
+    /// In videos; its place among the cameras that are videos.
+    Video { key: String, place: usize },
+    /// In the data files.
+    Image { key: String },
+}
+
+/// A wanted picture and its place in the file that has it.
+struct Place {
+    key: FrameKey,
+    /// Which of the opened files.
+    source: usize,
+    /// The picture's number in a video, or the row of a data file.
+    number: usize,
+}
+
+/// A file with pictures.
+enum Source {
+    Video(Arc<VideoFile>),
+    Table { table: Arc<Table>, column: String },
+}
+
+impl<'d> FrameReader<'d> {
+    /// Nothing is opened yet.
+    pub fn new(dataset: &'d Dataset, options: FrameOptions) -> FrameReader<'d> {
+        let videos = video_keys(dataset.info(), dataset.roles());
+        let camera = |key: &String| match videos.iter().position(|video| video == key) {
+            Some(place) => Camera::Video { key: key.clone(), place },
+            None => Camera::Image { key: key.clone() },
+        };
+        FrameReader {
+            dataset,
+            options,
+            cameras: dataset.roles().cameras.iter().map(camera).collect(),
+            cache: Mutex::new(Cache::new(options.cache_bytes)),
+            videos: Mutex::default(),
+            tables: Mutex::default(),
+            idle: Mutex::default(),
+        }
+    }
+
+    /// The wanted pictures, in the order of the request; repeats cost nothing.
+    pub fn read(&self, wanted: &[FrameKey]) -> Result<Vec<Frame>, Error> {
+        let mut found: HashMap<FrameKey, Frame> = HashMap::with_capacity(wanted.len());
+        let mut missing = Vec::new();
+        {
+            let mut cache = lock(&self.cache);
+            for key in wanted {
+                match cache.get(key) {
+                    Some(frame) => drop(found.insert(*key, frame)),
+                    None => missing.push(*key),
+                }
+            }
+        }
+        missing.sort_unstable();
+        missing.dedup();
+        let decoded = self.decode(&missing)?;
+        if self.options.cache_bytes > 0 {
+            let mut cache = lock(&self.cache);
+            decoded.iter().for_each(|(key, frame)| cache.put(*key, frame));
+        }
+        found.extend(decoded);
+        let frame = |key: &FrameKey| found.get(key).cloned().ok_or_else(|| self.lost(key));
+        wanted.iter().map(frame).collect()
+    }
+
+    /// All pictures of a camera over a range of frames, in order, without the cache. While the sink works on some, the
+    /// next are decoded.
+    pub fn stream(
+        &self,
+        camera: CameraId,
+        frames: Range<usize>,
+        sink: &mut dyn FnMut(FrameIndex, Frame) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let frames = frames.start..frames.end.min(self.dataset.frames());
+        let stretch = (self.options.stream_bytes / 2 / self.frame_bytes(camera).max(1)).max(PIECE);
+        std::thread::scope(|scope| {
+            let (sender, receiver) = mpsc::sync_channel(0);
+            scope.spawn(move || {
+                let mut start = frames.start;
+                while start < frames.end {
+                    let end = (start + stretch).min(frames.end);
+                    let keys: Vec<FrameKey> = (start..end).map(|frame| (camera, FrameIndex(frame))).collect();
+                    let decoded = self.decode(&keys);
+                    let failed = decoded.is_err();
+                    // A sink that gave up has dropped its end.
+                    if sender.send(decoded).is_err() || failed {
+                        return;
+                    }
+                    start = end;
+                }
+            });
+            for decoded in receiver {
+                for ((_, index), frame) in decoded? {
+                    sink(index, frame)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// The bytes of one decoded picture.
+    fn frame_bytes(&self, camera: CameraId) -> usize {
+        let key = self.dataset.roles().cameras.get(camera.0);
+        key.and_then(|key| self.dataset.info().feature(key)).map_or(1, |feature| feature.width())
+    }
+
+    /// Decodes pictures, given in ascending order without repeats; gives them back in that order.
+    fn decode(&self, keys: &[FrameKey]) -> Result<Vec<(FrameKey, Frame)>, Error> {
+        let (sources, mut places) = self.places(keys)?;
+        // Episodes may lie in their file in any order.
+        places.sort_by_key(|place| (place.source, place.number));
+        let pieces = cut(&places, &sources);
+        let decoded: Vec<Vec<(FrameKey, Frame)>> = pieces
+            .par_iter()
+            .map(|piece| self.decode_piece(&sources[piece[0].source], piece))
+            .collect::<Result<_, _>>()?;
+        let mut frames: Vec<(FrameKey, Frame)> = decoded.into_iter().flatten().collect();
+        frames.sort_unstable_by_key(|(key, _)| *key);
+        Ok(frames)
+    }
+
+    /// Opens the files with the pictures, and finds each picture in its file.
+    fn places(&self, keys: &[FrameKey]) -> Result<(Vec<Source>, Vec<Place>), Error> {
+        let mut sources = Vec::new();
+        let mut known: HashMap<(CameraId, u32, u32), usize> = HashMap::new();
+        let mut places = Vec::with_capacity(keys.len());
+        for &key in keys {
+            let (camera, frame) = key;
+            let episode = self.episode_of(frame)?;
+            let Episode { file, videos, .. } = &self.dataset.episodes()[episode];
+            let wrong = || Fault::UnknownKey { key: format!("camera {}", camera.0), candidates: self.camera_keys() };
+            let here = self.cameras.get(camera.0).ok_or_else(wrong)?;
+            let path = match here {
+                Camera::Video { place, .. } => (camera, videos[*place].chunk, videos[*place].file),
+                Camera::Image { .. } => (camera, 0, *file),
+            };
+            let source = match known.get(&path) {
+                Some(&source) => source,
+                None => {
+                    sources.push(self.source(here, path.1, path.2)?);
+                    *known.entry(path).or_insert(sources.len() - 1)
+                }
+            };
+            let number = match (&sources[source], here) {
+                (Source::Video(video), Camera::Video { place, .. }) => {
+                    let time = videos[*place].from + f64::from(self.dataset.columns().timestamps[frame.0]);
+                    self.picture_at(video, time, episode)?
+                }
+                _ => frame.0 - self.dataset.files()[*file as usize].rows.start,
+            };
+            places.push(Place { key, source, number });
+        }
+        Ok((sources, places))
+    }
+
+    /// Opens a file that has pictures of a camera.
+    fn source(&self, camera: &Camera, chunk: u32, file: u32) -> Result<Source, Error> {
+        match camera {
+            Camera::Video { key, .. } => {
+                let file = self.dataset.info().video_file(key, chunk.into(), file.into());
+                Ok(Source::Video(self.video(&file)?))
+            }
+            Camera::Image { key } => Ok(Source::Table { table: self.table(file)?, column: key.clone() }),
+        }
+    }
+
+    /// The number of the picture that a video shows at a time.
+    fn picture_at(&self, video: &VideoFile, time: f64, episode: usize) -> Result<usize, Error> {
+        let picture = video.nearest(time);
+        let nearest = video.times()[picture];
+        if (nearest - time).abs() * self.dataset.info().fps <= TOLERANCE {
+            return Ok(picture);
+        }
+        let file = video.name().to_string();
+        Err(match time >= video.end() {
+            true => Fault::ShortVideo { file, episode, wanted: time, end: video.end() },
+            false => Fault::NoPicture { file, wanted: time, nearest },
+        }
+        .into())
+    }
+
+    fn decode_piece(&self, source: &Source, piece: &[Place]) -> Result<Vec<(FrameKey, Frame)>, Error> {
+        let mut frames = Vec::with_capacity(piece.len());
+        match source {
+            Source::Video(video) => {
+                // Two frames may be served by one picture if the video is slower than the data.
+                let mut wanted: Vec<usize> = piece.iter().map(|place| place.number).collect();
+                wanted.dedup();
+                let mut decoder = lock(&self.idle).pop().unwrap_or_default();
+                let mut at = 0;
+                decoder.decode(video, &wanted, &mut |number, frame| {
+                    while piece.get(at).is_some_and(|place| place.number == number) {
+                        frames.push((piece[at].key, frame.clone()));
+                        at += 1;
+                    }
+                    Ok(())
+                })?;
+                lock(&self.idle).push(decoder);
+            }
+            Source::Table { table, column } => {
+                let rows = piece[0].number..piece[piece.len() - 1].number + 1;
+                let mut at = 0;
+                table.scan_rows(&[column], rows, |row, arrays| {
+                    let pictures = pictures_of(table, column, row, &arrays[0])?;
+                    while let Some(place) = piece.get(at).filter(|place| place.number < row + arrays[0].len()) {
+                        let bytes = pictures.value(place.number - row);
+                        frames.push((place.key, decode_picture(bytes, table.file(), &place.number.to_string())?));
+                        at += 1;
+                    }
+                    Ok(())
+                })?;
+            }
+        }
+        Ok(frames)
+    }
+
+    fn video(&self, file: &str) -> Result<Arc<VideoFile>, Error> {
+        if let Some(video) = lock(&self.videos).get(file) {
+            return Ok(Arc::clone(video));
+        }
+        let video = Arc::new(VideoFile::open(self.dataset.root().open(file)?, file)?);
+        lock(&self.videos).insert(file.to_string(), Arc::clone(&video));
+        Ok(video)
+    }
+
+    fn table(&self, file: u32) -> Result<Arc<Table>, Error> {
+        if let Some(table) = lock(&self.tables).get(&file) {
+            return Ok(Arc::clone(table));
+        }
+        let table = Arc::new(Table::open(self.dataset.root(), &self.dataset.files()[file as usize].path)?);
+        lock(&self.tables).insert(file, Arc::clone(&table));
+        Ok(table)
+    }
+
+    fn episode_of(&self, frame: FrameIndex) -> Result<usize, Error> {
+        let episodes = self.dataset.episodes();
+        let episode = episodes.partition_point(|episode| episode.frames.end <= frame.0);
+        match episode < episodes.len() {
+            true => Ok(episode),
+            false => Err(Fault::NoFrame { frame: frame.0, frames: self.dataset.frames() }.into()),
+        }
+    }
+
+    fn camera_keys(&self) -> Vec<String> {
+        self.dataset.roles().cameras.clone()
+    }
+
+    fn lost(&self, (camera, frame): &FrameKey) -> Error {
+        let picture = format!("{} of camera {}", frame.0, camera.0);
+        let reason = "its file does not have it".to_string();
+        Fault::BadPicture { file: self.dataset.root().shown(), picture, reason }.into()
+    }
+}
+
+/// Cuts pictures that are sorted by file and number into pieces of one file each, at keyframes only; none is empty.
+fn cut<'p>(places: &'p [Place], sources: &[Source]) -> Vec<&'p [Place]> {
+    let mut pieces = Vec::new();
+    let mut start = 0;
+    for at in 1..places.len() {
+        let (before, here) = (&places[at - 1], &places[at]);
+        let apart = match &sources[here.source] {
+            Source::Video(video) => at - start >= PIECE && video.start_of(before.number) != video.start_of(here.number),
+            // Rows that nobody wants are not worth reading.
+            Source::Table { .. } => at - start >= PIECE || here.number > before.number + PIECE,
+        };
+        if before.source != here.source || apart {
+            pieces.push(&places[start..at]);
+            start = at;
+        }
+    }
+    if start < places.len() {
+        pieces.push(&places[start..]);
+    }
+    pieces
+}
+
+/// The encoded pictures of a column: a struct with a field `bytes`, or the bytes themselves.
+fn pictures_of<'a>(
+    table: &Table,
+    column: &str,
+    row: usize,
+    array: &'a ArrayRef,
+) -> Result<&'a arrow_array::BinaryArray, Error> {
+    let bytes = match array.data_type() {
+        DataType::Struct(_) => array.as_struct().column_by_name("bytes"),
+        _ => Some(array),
+    };
+    let wrong = || Fault::WrongType {
+        file: table.file().to_string(),
+        column: column.to_string(),
+        found: array.data_type().to_string(),
+        expected: "pictures as bytes of PNG or JPEG".to_string(),
+    };
+    let pictures = bytes.and_then(|bytes| bytes.as_binary_opt::<i32>()).ok_or_else(wrong)?;
+    match (0..pictures.len()).find(|at| pictures.is_null(*at)) {
+        None => Ok(pictures),
+        Some(at) => Err(Fault::MissingValue {
+            file: table.file().to_string(),
+            column: column.to_string(),
+            row: row + at,
+            count: pictures.null_count(),
+        }
+        .into()),
+    }
+}
+
+/// The pictures that were used last, up to a number of bytes.
+struct Cache {
+    frames: LruCache<FrameKey, Frame>,
+    bytes: usize,
+    limit: usize,
+}
+
+impl Cache {
+    fn new(limit: usize) -> Cache {
+        Cache { frames: LruCache::unbounded(), bytes: 0, limit }
+    }
+
+    fn get(&mut self, key: &FrameKey) -> Option<Frame> {
+        self.frames.get(key).cloned()
+    }
+
+    fn put(&mut self, key: FrameKey, frame: &Frame) {
+        self.bytes += frame.pixels.len();
+        if let Some(before) = self.frames.put(key, frame.clone()) {
+            self.bytes -= before.pixels.len();
+        }
+        while self.bytes > self.limit {
+            let Some((_, oldest)) = self.frames.pop_lru() else { return };
+            self.bytes -= oldest.pixels.len();
+        }
+    }
+}
+
+/// What a thread that panicked left is still good: nothing is half-changed under these locks.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
