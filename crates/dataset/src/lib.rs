@@ -15,6 +15,7 @@ mod guard;
 mod ids;
 pub mod info;
 pub mod normalize;
+mod numbers;
 mod open;
 mod pages;
 mod permutation;
