@@ -9,7 +9,11 @@
 //! - Its quantiles of an episode come from a histogram of 5000 bins, and those of a dataset are the mean of the episodes'
 //!   quantiles (so that `q01` of a column `index` comes out near its middle). Ours are the quantiles themselves, with
 //!   linear interpolation between neighbours as numpy has it (see [`running`] for where they stop being exact).
-//! - Its `std` is the root of a difference of two means, which loses digits where the mean is large; ours adds up squared
+//! - It squares the bytes of pictures as bytes, so that 16² is 0: the `std` of pictures in its files is close to 0, and
+//!   useless. Ours is that of the pixels.
+//! - Where it encodes videos while recording, it writes the number of sampled pixels as the `count` of a camera, otherwise
+//!   that of sampled pictures. Ours is that of pictures.
+//! - Its `std` of numbers is the root of a difference of two means, which loses digits where the mean is large; ours adds up squared
 //!   distances from the mean. Both are the same number otherwise.
 
 pub mod pictures;

@@ -8,28 +8,21 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_array::{ArrayRef, Int64Array};
 use arrow_schema::{DataType, Field, Metadata, Schema, SchemaRef};
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
 use serde_json::Value;
 
 use super::beside::{Beside, unwritable};
 use super::columns::{HUGGINGFACE, huggingface_feature, plain_pictures, properties, refused_array};
 use super::describe::describe_feature;
 use super::episodes::{OWN_PLACE, stats_columns, stats_fields};
-use super::rolling::refused;
+use super::whole::{Output, Whole};
 use crate::episodes::EPISODES;
 use crate::fault::{Error, Fault};
-use crate::files::{Blob, Root, unreadable};
-use crate::guard::guarded;
+use crate::files::{Root, unreadable};
 use crate::info::{Dtype, Feature, INFO, Info};
-use crate::pages;
 use crate::roles::AUTOMATIC;
 use crate::stats::{FeatureStats, Numbers, Running, STATS};
-use crate::table::{Table, integers_of};
 
 /// A new column: an `int64` for each frame, in the order of the dataset's `index`.
 #[derive(Clone, Copy, Debug)]
@@ -47,9 +40,6 @@ pub fn rewrite_with_columns(source: &Root, out: &Path, columns: &[ExtraColumn<'_
 
 /// The largest `info.json` or `stats.json`.
 const MAX_JSON: u64 = 64 << 20;
-
-/// Rows that are held at a time: pictures are among them.
-const BATCH: usize = 256;
 
 /// As [`rewrite_with_columns`], but not yet put in its place, and without some files of the source.
 pub(super) fn extended(
@@ -139,76 +129,6 @@ fn all_files(source: &Root) -> Result<Vec<String>, Error> {
     }
     files.sort();
     Ok(files)
-}
-
-/// A parquet file that is read with all its columns as they are.
-struct Whole {
-    file: String,
-    blob: Blob,
-    metadata: ArrowReaderMetadata,
-}
-
-impl Whole {
-    fn open(source: &Root, file: &str) -> Result<Whole, Error> {
-        // Whether the footer can be believed.
-        Table::open(source, file)?;
-        let blob = source.open(file)?;
-        let metadata = guarded(|| ArrowReaderMetadata::load(&blob, ArrowReaderOptions::new()))
-            .and_then(|loaded| loaded.map_err(|error| error.to_string()))
-            .map_err(|reason| malformed(file, reason))?;
-        Ok(Whole { file: file.to_string(), blob, metadata })
-    }
-
-    fn schema(&self) -> &SchemaRef {
-        self.metadata.schema()
-    }
-
-    /// What is noted in the file, but for the arrow schema, which is written anew.
-    fn notes(&self) -> Vec<KeyValue> {
-        let notes = self.metadata.metadata().file_metadata().key_value_metadata().cloned().unwrap_or_default();
-        notes.into_iter().filter(|note| note.key != parquet::arrow::ARROW_SCHEMA_META_KEY).collect()
-    }
-
-    /// All rows of each row group, some at a time.
-    fn scan(
-        &self,
-        mut sink: impl FnMut(&RecordBatch) -> Result<(), Error>,
-        mut group_ends: impl FnMut() -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        for group in 0..self.metadata.metadata().num_row_groups() {
-            pages::check(&self.blob, self.metadata.metadata(), &[group], &|_| true)
-                .map_err(|reason| malformed(&self.file, format!("it has {reason}")))?;
-            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.blob.clone(), self.metadata.clone())
-                .with_row_groups(vec![group])
-                .with_batch_size(BATCH);
-            let mut reader = guarded(|| builder.build())
-                .and_then(|built| built.map_err(|error| error.to_string()))
-                .map_err(|reason| malformed(&self.file, reason))?;
-            while let Some(batch) = guarded(|| reader.next().transpose())
-                .and_then(|batch| batch.map_err(|error| error.to_string()))
-                .map_err(|reason| malformed(&self.file, reason))?
-            {
-                sink(&batch)?;
-            }
-            group_ends()?;
-        }
-        Ok(())
-    }
-
-    fn integers(&self, batch: &RecordBatch, column: &str) -> Result<Vec<i64>, Error> {
-        let (file, column) = (self.file.clone(), column.to_string());
-        let Some(array) = batch.column_by_name(&column) else {
-            return Err(Fault::MissingColumn { file, column, expected: "int64".to_string() }.into());
-        };
-        let mut values = vec![0; array.len()];
-        match integers_of(array, &mut values) {
-            Ok(()) => Ok(values),
-            Err(_) => {
-                let found = array.data_type().to_string();
-                Err(Fault::WrongType { file, column, found, expected: "int64 without gaps".to_string() }.into())
-            }
-        }
-    }
 }
 
 /// Rewrites a data file, and gives its number of rows.
@@ -334,33 +254,6 @@ fn put(arrays: &mut Vec<ArrayRef>, place: Placing, array: ArrayRef) {
     }
 }
 
-/// A parquet file that is being written.
-struct Output {
-    file: String,
-    writer: ArrowWriter<File>,
-}
-
-impl Output {
-    fn create(beside: &Beside, file: &str, schema: &SchemaRef, properties: WriterProperties) -> Result<Output, Error> {
-        let writer = ArrowWriter::try_new(beside.file(file)?, schema.clone(), Some(properties));
-        Ok(Output { file: file.to_string(), writer: writer.map_err(|error| refused(file, &error))? })
-    }
-
-    fn write(&mut self, schema: &SchemaRef, arrays: Vec<ArrayRef>) -> Result<(), Error> {
-        let batch = RecordBatch::try_new(schema.clone(), arrays).map_err(|error| refused_array(&self.file, &error))?;
-        self.writer.write(&batch).map_err(|error| refused(&self.file, &error))
-    }
-
-    fn end_group(&mut self) -> Result<(), Error> {
-        self.writer.flush().map_err(|error| refused(&self.file, &error))
-    }
-
-    fn close(self) -> Result<(), Error> {
-        let file = self.writer.into_inner().map_err(|error| refused(&self.file, &error))?;
-        file.sync_all().map_err(|error| unwritable(&self.file, &error))
-    }
-}
-
 fn copy(source: &Root, file: &str, link: bool, beside: &Beside) -> Result<(), Error> {
     let place = beside.place(file)?;
     let Some(directory) = source.directory() else {
@@ -421,10 +314,6 @@ fn parse(file: &str, content: &[u8]) -> Result<Value, Error> {
 
 fn malformed_json(file: &str, reason: String) -> Fault {
     Fault::Malformed { file: file.to_string(), format: "JSON", reason }
-}
-
-fn malformed(file: &str, reason: String) -> Fault {
-    Fault::Malformed { file: file.to_string(), format: "parquet", reason }
 }
 
 fn out_of_range(file: &str, row: usize, found: i64, frames: usize) -> Fault {

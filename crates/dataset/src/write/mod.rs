@@ -32,6 +32,7 @@ mod episodes;
 mod extend;
 mod rolling;
 mod tables;
+mod whole;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -301,3 +302,6 @@ impl Automatic {
         std::iter::once(ColumnData::F32(&self.timestamp)).chain(numbers)
     }
 }
+
+#[cfg(test)]
+mod tests;
