@@ -4,7 +4,10 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
+use crate::files::Root;
 use crate::frame::Frame;
+use crate::info::{INFO, Info};
+use crate::table::{Table, rows_of};
 
 const GOLDEN: &str = include_str!("../../fixtures/golden/stats/golden.json");
 
@@ -162,6 +165,49 @@ fn all_that_is_wrong_with_a_file_is_said() {
     assert_eq!(faults, wanted.join("; "));
     assert!(Stats::parse(b"[]").unwrap_err().to_string().contains("is no JSON file: it holds a list, not an object"));
     assert!(Stats::parse(b"{\"a\"").is_err());
+}
+
+/// The sets that lerobot wrote: their numbers and ours, but for quantiles, which it estimates.
+#[test]
+fn statistics_of_real_datasets_are_those_in_their_files() {
+    let shared = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    if !shared.is_dir() {
+        println!("skipped: there is no `{}`", shared.display());
+        return;
+    }
+    for set in ["libero_goal", "libero_object_image_tiny"] {
+        let root = Root::Directory(shared.join(set));
+        let info = Info::parse(&root.read(INFO, 1 << 20).unwrap()).unwrap();
+        let stats = Stats::parse(&root.read(STATS, 1 << 20).unwrap()).unwrap();
+        assert!(stats.misfits(&info.features).is_empty());
+        assert_eq!(stats.features.len(), info.features.len());
+        for (key, feature) in info.features.iter().filter(|(_, feature)| !feature.dtype.is_camera()) {
+            let mut running = Running::new(feature.width());
+            for file in root.list("data") {
+                let mut rows = Vec::new();
+                let sink = |_: usize, arrays: &[arrow_array::ArrayRef]| {
+                    rows.resize(arrays[0].len() * feature.width(), 0.0);
+                    rows_of(&arrays[0], feature.width(), &mut rows).unwrap();
+                    running.add_f32(&rows);
+                    Ok(())
+                };
+                Table::open(&root, &file).unwrap().scan(&[key], sink).unwrap();
+            }
+            let found = running.stats(Numbers::of(&feature.dtype), &[feature.width()]).unwrap();
+            let wanted = stats.get(key).unwrap();
+            assert_eq!(
+                (found.numbers, &found.shape, found.count),
+                (wanted.numbers, &wanted.shape, wanted.count),
+                "{key}"
+            );
+            for (found, wanted) in found.lists().into_iter().zip(wanted.lists()).take(4) {
+                // lerobot adds columns up in single precision, and its std is the root of a difference: of an angle near
+                // π that hardly changes, 0.0222 is left where it is 0.0223.
+                let tolerance = if found.0 == "std" { 1e-3 } else { 1e-5 };
+                assert_close(found.1, wanted.1, tolerance, &format!("{set} {key} {}", found.0));
+            }
+        }
+    }
 }
 
 proptest! {

@@ -95,10 +95,10 @@ fn check(info: &Info, columns: &[ExtraColumn<'_>]) -> Result<(), Error> {
         }
         if AUTOMATIC.contains(&column.key) || columns[..at].iter().any(|other| other.key == column.key) {
             faults.push(refuse("there already", "a key of its own, such as `skill`"));
-        } else if let Some(known) = info.feature(column.key) {
-            if !known.dtype.is_integer() || known.width() != 1 {
-                faults.push(refuse(&known.shown(), "a new key, or that of an integer column, which is replaced"));
-            }
+        } else if let Some(known) = info.feature(column.key)
+            && (!known.dtype.is_integer() || known.width() != 1)
+        {
+            faults.push(refuse(&known.shown(), "a new key, or that of an integer column, which is replaced"));
         }
         if column.values.len() as u64 != info.total_frames {
             let (file, found) = (column.key.to_string(), column.values.len() as u64);
@@ -304,6 +304,10 @@ fn with_features(note: &str, columns: &[ExtraColumn<'_>]) -> String {
     let Some(Value::Object(features)) = value.pointer_mut("/info/features") else { return note.to_string() };
     for column in columns {
         features.extend(huggingface_feature(&feature()).map(|noted| (column.key.to_string(), noted)));
+    }
+    if let Value::Object(fields) = &mut value {
+        // The package's caches know data by it, and these are others.
+        fields.shift_remove("fingerprint");
     }
     value.to_string()
 }

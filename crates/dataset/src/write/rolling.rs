@@ -9,6 +9,7 @@ use std::fs::File;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
+use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
 use super::beside::{Beside, unwritable};
@@ -127,11 +128,11 @@ pub(crate) fn parquet_file(folder: &str, place: FilePlace) -> String {
 }
 
 /// What the parquet crate would not write; often the disk's fault.
-pub(crate) fn refused(file: &str, error: &parquet::errors::ParquetError) -> Error {
-    if let parquet::errors::ParquetError::External(inner) = error {
-        if let Some(error) = inner.downcast_ref::<std::io::Error>() {
-            return unwritable(file, error);
-        }
+pub(crate) fn refused(file: &str, error: &ParquetError) -> Error {
+    if let ParquetError::External(inner) = error
+        && let Some(error) = inner.downcast_ref::<std::io::Error>()
+    {
+        return unwritable(file, error);
     }
     Fault::Unwritable { file: file.to_string(), reason: error.to_string() }.into()
 }
