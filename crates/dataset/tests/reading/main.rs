@@ -1,6 +1,8 @@
 //! Whole datasets: what is read is what was written, by us or by lerobot.
 
 mod goldens;
+mod features;
+mod frames;
 mod shared_sets;
 
 use std::path::PathBuf;

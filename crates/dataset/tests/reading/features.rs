@@ -1,0 +1,106 @@
+//! The feature cache: filled once, resumed where it stopped, never mixed up.
+
+use std::path::Path;
+
+use dataset::features::{FeatureCache, Filling, FrameEncoder, PixelEncoder};
+use dataset::{CameraId, Dataset, Error, Frame, FrameIndex, FrameOptions, FrameReader, Overrides, Root, embedded};
+
+/// Counts the pictures that it sees, and gives up after some.
+struct Counting {
+    inner: PixelEncoder,
+    seen: usize,
+    patience: usize,
+}
+
+impl FrameEncoder for Counting {
+    fn name(&self) -> String {
+        self.inner.name()
+    }
+
+    fn fingerprint(&self) -> String {
+        self.inner.fingerprint()
+    }
+
+    fn width(&self) -> usize {
+        self.inner.width()
+    }
+
+    fn batch(&self) -> usize {
+        self.inner.batch()
+    }
+
+    fn encode(&mut self, frames: &[Frame], out: &mut [f32]) -> Result<(), String> {
+        self.seen += frames.len();
+        if self.seen > self.patience { Err("it is tired".to_string()) } else { self.inner.encode(frames, out) }
+    }
+}
+
+fn counting(side: usize, patience: usize) -> Counting {
+    Counting { inner: PixelEncoder::new(side), seen: 0, patience }
+}
+
+fn fill(dataset: &Dataset, encoder: &mut Counting, folder: &Path) -> Result<(FeatureCache, Vec<Filling>), Error> {
+    let mut told = Vec::new();
+    let options = FrameOptions { cache_bytes: 0, stream_bytes: 4 << 20 };
+    let cache = FeatureCache::fill(dataset, CameraId(0), encoder, folder, options, &mut |filling| told.push(filling))?;
+    Ok((cache, told))
+}
+
+fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let inner = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut found: Vec<_> =
+        inner.flat_map(|folder| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path())).collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn features_are_computed_once_and_found_again() {
+    let dataset = Dataset::open(embedded("libero_goal_mini").unwrap(), &Overrides::default()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let root = Root::Directory(folder.path().to_path_buf());
+    let mut encoder = counting(4, usize::MAX);
+    assert!(FeatureCache::open(&dataset, CameraId(0), &encoder, &root).unwrap().is_none());
+    let (cache, told) = fill(&dataset, &mut encoder, folder.path()).unwrap();
+    assert_eq!((encoder.seen, cache.frames(), cache.width()), (2226, 2226, 48));
+    assert!(told.is_sorted_by_key(|filling| filling.done) && told.last().unwrap().done == 2226);
+
+    // The rows are those of the pictures, to half precision.
+    let reader = FrameReader::new(&dataset, FrameOptions::default());
+    let frames = 1000..1016;
+    let keys: Vec<_> = frames.clone().map(|frame| (CameraId(0), FrameIndex(frame))).collect();
+    let mut expected = vec![0.0; 16 * 48];
+    encoder.encode(&reader.read(&keys).unwrap(), &mut expected).unwrap();
+    let mut read = vec![0.0; 16 * 48];
+    cache.read(frames, &mut read).unwrap();
+    assert!(expected.iter().zip(&read).all(|(wanted, found)| (wanted - found).abs() < 1e-3));
+    assert!(cache.read(2220..2227, &mut [0.0; 7 * 48]).is_err());
+
+    // A second run computes nothing; another encoder or camera has nothing yet.
+    let mut again = counting(4, 0);
+    fill(&dataset, &mut again, folder.path()).unwrap();
+    assert_eq!(again.seen, 0);
+    assert!(FeatureCache::open(&dataset, CameraId(0), &again, &root).unwrap().is_some());
+    assert!(FeatureCache::open(&dataset, CameraId(1), &again, &root).unwrap().is_none());
+    assert!(FeatureCache::open(&dataset, CameraId(0), &counting(5, 0), &root).unwrap().is_none());
+}
+
+#[test]
+fn filling_that_stopped_leaves_no_half_file_and_damaged_files_are_made_again() {
+    let dataset = Dataset::open(embedded("libero_goal_mini").unwrap(), &Overrides::default()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let error = fill(&dataset, &mut counting(2, 500), folder.path()).unwrap_err();
+    assert!(error.to_string().contains("it is tired"), "{error}");
+    assert!(files(folder.path()).is_empty());
+
+    fill(&dataset, &mut counting(2, usize::MAX), folder.path()).unwrap();
+    let [file] = files(folder.path()).try_into().unwrap();
+    let whole = std::fs::read(&file).unwrap();
+    for damaged in [&whole[..whole.len() - 1], &whole[..20], b""] {
+        std::fs::write(&file, damaged).unwrap();
+        let mut encoder = counting(2, usize::MAX);
+        fill(&dataset, &mut encoder, folder.path()).unwrap();
+        assert_eq!(encoder.seen, 2226);
+        assert_eq!(std::fs::read(&file).unwrap(), whole, "the same bytes as before");
+    }
+}
