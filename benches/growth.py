@@ -16,7 +16,6 @@ of the peer are less its baseline (see compare_stitch.py); a run of the peer ove
 import argparse
 import hashlib
 import json
-import math
 import random
 import re
 import sys
@@ -31,6 +30,7 @@ from measuring import (
     best,
     binary_or_exit,
     dated,
+    exponent,
     machine,
     measure_ours,
     measure_peer,
@@ -152,17 +152,10 @@ def exponents(points):
         for side in ("ours", "peer"):
             chosen = [p for p in points if p["construction"] == construction and p["side"] == side]
             for measure in ("cpu_s", "peak_mb"):
-                xs = [math.log(point["terminals"]) for point in chosen]
-                ys = [math.log(point[measure]) for point in chosen]
                 if len(chosen) >= 3:
-                    fits[f"{side} {construction} {measure}"] = round(slope(xs, ys), 3)
+                    sizes, values = [point["terminals"] for point in chosen], [point[measure] for point in chosen]
+                    fits[f"{side} {construction} {measure}"] = round(exponent(sizes, values), 3)
     return fits
-
-
-def slope(xs, ys):
-    """The slope of the line of least squares."""
-    x, y = sum(xs) / len(xs), sum(ys) / len(ys)
-    return sum((a - x) * (b - y) for a, b in zip(xs, ys)) / sum((a - x) ** 2 for a in xs)
 
 
 def described():

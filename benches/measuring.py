@@ -195,6 +195,13 @@ def geometric_mean(values):
     return math.exp(sum(map(math.log, values)) / len(values)) if values else math.nan
 
 
+def exponent(sizes, values):
+    """The slope of the values over the sizes on logarithmic scales, by least squares: 1 is linear growth."""
+    xs, ys = [math.log(size) for size in sizes], [math.log(value) for value in values]
+    x, y = sum(xs) / len(xs), sum(ys) / len(ys)
+    return sum((a - x) * (b - y) for a, b in zip(xs, ys)) / sum((a - x) ** 2 for a in xs)
+
+
 def machine():
     """What a reader needs to judge times: nothing that names the machine."""
     model = re.search(r"^model name\s*:\s*(.*)$", _read("/proc/cpuinfo"), re.MULTILINE)
