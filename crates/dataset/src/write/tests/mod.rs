@@ -1,5 +1,6 @@
 //! What is written is what arrow reads back; what cannot be written leaves nothing.
 
+mod agreeing;
 mod annotating;
 mod writing;
 
