@@ -274,3 +274,5 @@ fn check_size(video: &VideoFile, picture: usize, planes: &Planes<'_>) -> Result<
 
 #[cfg(test)]
 mod goldens;
+#[cfg(test)]
+mod hostile;
