@@ -68,6 +68,28 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::print_stderr, reason = "a test that skips says so")]
+    fn pictures_of_the_tiny_set_are_those_of_pillow() {
+        use arrow_array::cast::AsArray;
+        let path = "../../../shared/data/libero_object_image_tiny/data/chunk-000/file-000.parquet";
+        let Ok(file) = std::fs::File::open(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path)) else {
+            eprintln!("skipped: there is no {path}");
+            return;
+        };
+        let golden: serde_json::Value = serde_json::from_slice(&fixture("golden.json")).unwrap();
+        let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+        let batch = reader.with_batch_size(1 << 20).build().unwrap().next().unwrap().unwrap();
+        for (camera, hashes) in golden["tiny"].as_object().unwrap() {
+            let pictures = batch.column_by_name(camera).unwrap().as_struct();
+            let bytes = pictures.column_by_name("bytes").unwrap().as_binary::<i32>();
+            for (row, hash) in hashes.as_object().unwrap() {
+                let frame = decode_picture(bytes.value(row.parse().unwrap()), path, row).unwrap();
+                assert_eq!(blake3::hash(&frame.pixels).to_hex()[..32], *hash.as_str().unwrap(), "{camera} {row}");
+            }
+        }
+    }
+
+    #[test]
     fn sixteen_bits_become_eight() {
         let deep = image::ImageBuffer::<image::Luma<u16>, _>::from_raw(3, 1, vec![0u16, 0x8080, 0xffff]).unwrap();
         let mut bytes = Cursor::new(Vec::new());
