@@ -48,6 +48,11 @@ def close(found, wanted, what, tolerance=1e-9):
         raise AssertionError(f"{what}: found {found}, wanted {wanted}")
 
 
+def unnested(value):
+    """A cell of pandas as an array; lists in lists are arrays of arrays there."""
+    return np.array(value.tolist() if value.dtype != object else [[x.tolist() for x in y] for y in value])
+
+
 class Columns:
     """All values of a dataset as they were written, by feature and row."""
 
@@ -64,7 +69,8 @@ class Columns:
                 self.values[key] = sum(parts, [])
             else:
                 shape = (-1,) if feature["shape"] == (1,) else (-1, *feature["shape"])
-                self.values[key] = np.concatenate([np.array(part).reshape(shape) for part in parts]).astype(feature["dtype"])
+                whole = np.concatenate([np.array(part).reshape(shape) for part in parts])
+                self.values[key] = whole.astype(feature["dtype"])
         frame = np.concatenate([np.arange(length) for length in self.lengths])
         episode = np.repeat(np.arange(len(self.lengths)), self.lengths)
         task = [self.tasks.index(item["task"]) for item in expected["episodes"]]
@@ -80,7 +86,8 @@ def check_stats(name, found, rows, where):
     close(found["mean"].reshape(-1), rows.mean(0, dtype=np.float64), f"{name} mean {where}")
     close(found["std"].reshape(-1), rows.astype(np.float64).std(0), f"{name} std {where}")
     for quantile, part in QUANTILES.items():
-        close(found[quantile].reshape(-1), np.quantile(rows.astype(np.float64), part, axis=0), f"{name} {quantile} {where}")
+        wanted = np.quantile(rows.astype(np.float64), part, axis=0)
+        close(found[quantile].reshape(-1), wanted, f"{name} {quantile} {where}")
 
 
 def check(name: str, out: Path):
@@ -90,7 +97,8 @@ def check(name: str, out: Path):
     columns = Columns(dataset, expected)
     frames = sum(columns.lengths)
     assert (len(dataset), dataset.num_episodes, dataset.fps) == (frames, len(columns.lengths), expected["fps"])
-    assert list(dataset.meta.tasks.index) == columns.tasks and list(dataset.meta.tasks.task_index) == list(range(len(columns.tasks)))
+    assert list(dataset.meta.tasks.index) == columns.tasks
+    assert list(dataset.meta.tasks.task_index) == list(range(len(columns.tasks)))
     assert len(list((out / name / "data").glob("*/*.parquet"))) == expected["data_files"]
     dataset_to_policy_features(dataset.meta.features)
 
@@ -135,12 +143,13 @@ def check(name: str, out: Path):
         of_dataset, per_episode = dataset.meta.stats[key], []
         for at in range(len(columns.lengths)):
             row = table.iloc[at]
-            unnest = lambda value: np.array(value.tolist() if value.dtype != object else [[x.tolist() for x in y] for y in value])
-            stats = {stat: unnest(row[f"stats/{key}/{stat}"]) for stat in ["min", "max", "mean", "std", "count", *QUANTILES]}
+            names = ["min", "max", "mean", "std", "count", *QUANTILES]
+            stats = {stat: unnested(row[f"stats/{key}/{stat}"]) for stat in names}
             part = slice(starts[at], starts[at + 1])
             if feature["dtype"] == "image":
                 chosen = sample_indices(columns.lengths[at])
-                sampled = np.stack([auto_downsample_height_width(images[key][part][i].transpose(2, 0, 1)) for i in chosen])
+                of_episode = images[key][part]
+                sampled = np.stack([auto_downsample_height_width(of_episode[i].transpose(2, 0, 1)) for i in chosen])
                 wanted = get_feature_stats(sampled.astype(np.float64), axis=(0, 2, 3), keepdims=True)
                 assert stats["mean"].shape == (3, 1, 1) and stats["count"].tolist() == [len(chosen)]
                 rows = sampled.transpose(0, 2, 3, 1).reshape(-1, 3) / 255.0
@@ -162,7 +171,8 @@ def check(name: str, out: Path):
         assert of_dataset["count"].tolist() == [sum(count for _, count in per_episode)]
 
     # Windows over time, and batches. Text cannot be stacked.
-    keys = [key for key, feature in dataset.meta.features.items() if feature["dtype"] not in ("image", "string") and key not in AUTOMATIC]
+    own = [(key, feature) for key, feature in dataset.meta.features.items() if key not in AUTOMATIC]
+    keys = [key for key, feature in own if feature["dtype"] not in ("image", "string")]
     deltas = {key: [step / dataset.fps for step in (-1, 0, 1)] for key in keys}
     windows = LeRobotDataset(f"interop/{name}", root=out / name, delta_timestamps=deltas)
     loader = torch.utils.data.DataLoader(windows, batch_size=16, shuffle=False, num_workers=0)
@@ -172,12 +182,14 @@ def check(name: str, out: Path):
             episode = columns.values["episode_index"][row]
             inside = [min(max(row + step, starts[episode]), starts[episode + 1] - 1) for step in (-1, 0, 1)]
             for key in keys:
-                equal(batch[key][at], torch.tensor(columns.values[key][inside].tolist()), f"window of {key} at row {row}")
+                wanted = torch.tensor(columns.values[key][inside].tolist())
+                equal(batch[key][at], wanted, f"window of {key} at row {row}")
             row += 1
     assert row == frames
     subset = LeRobotDataset(f"interop/{name}", root=out / name, episodes=[1])
     assert len(subset) == columns.lengths[1] and subset[0]["episode_index"].item() == 1
-    print(f"{name}: {frames} frames, {len(columns.lengths)} episodes, {expected['data_files']} data files: equal ({time.time() - started:.1f} s)")
+    found = f"{frames} frames, {len(columns.lengths)} episodes, {expected['data_files']} data files"
+    print(f"{name}: {found}: equal ({time.time() - started:.1f} s)")
 
 
 def same(found, wanted, what):
@@ -222,7 +234,8 @@ def check_annotated(name: str, out: Path, frames_read: int):
         assert old.metadata.num_row_groups == new.metadata.num_row_groups
         for field in old.schema_arrow:
             assert new.schema_arrow.field(field.name).equals(field, check_metadata=True), field
-        assert set(json.loads(new.schema_arrow.metadata[b"huggingface"])["info"]["features"]) >= {"skill", "subtask_index"}
+        noted = json.loads(new.schema_arrow.metadata[b"huggingface"])["info"]["features"]
+        assert set(noted) >= {"skill", "subtask_index"}
 
     # Features, statistics, episodes; the rest of the metadata unchanged.
     for key in ["skill", "subtask_index"]:
@@ -244,14 +257,17 @@ def check_annotated(name: str, out: Path, frames_read: int):
     assert found - kept <= {"meta/skills.json", "meta/subtasks.parquet"} and kept <= found, found ^ kept
 
     # Batches with windows of the new column; videos are decoded on the way.
-    windows = LeRobotDataset(f"interop/{name}", root=out / name, delta_timestamps={"skill": [-1 / dataset.fps, 0.0]}, video_backend="pyav")
+    deltas = {"skill": [-1 / dataset.fps, 0.0]}
+    windows = LeRobotDataset(f"interop/{name}", root=out / name, delta_timestamps=deltas, video_backend="pyav")
     loader = torch.utils.data.DataLoader(torch.utils.data.Subset(windows, range(min(40, len(windows)))), batch_size=8)
     row = 0
     for batch in loader:
         for at in range(len(batch["index"])):
-            assert batch["skill"][at].tolist() == [values[max(row - 1, 0)], values[row]] and batch["subtask"][at] == subtasks[row]
+            assert batch["skill"][at].tolist() == [values[max(row - 1, 0)], values[row]], row
+            assert batch["subtask"][at] == subtasks[row], row
             row += 1
-    print(f"{name}: {len(dataset)} frames, {dataset.num_episodes} episodes, {len(dataset.meta.subtasks)} subtasks: equal ({time.time() - started:.1f} s)")
+    found = f"{len(dataset)} frames, {dataset.num_episodes} episodes, {len(dataset.meta.subtasks)} subtasks"
+    print(f"{name}: {found}: equal ({time.time() - started:.1f} s)")
 
 
 def main():
@@ -263,8 +279,10 @@ def main():
     with TEMPORARY as temporary:
         out = arguments.out or Path(temporary) / "out"
         out.mkdir(parents=True, exist_ok=True)
-        command = [arguments.example] if arguments.example else ["cargo", "run", "--release", "-p", "dataset", "--example", "interop_write", "--"]
-        subprocess.run([*map(str, command), str(out), *([str(arguments.source)] if arguments.source else [])], check=True)
+        cargo = ["cargo", "run", "--release", "-p", "dataset", "--example", "interop_write", "--"]
+        command = [str(arguments.example)] if arguments.example else cargo
+        sources = [str(arguments.source)] if arguments.source else []
+        subprocess.run([*command, str(out), *sources], check=True)
         for name in ["plain", "pictures", "many_files"]:
             check(name, out)
         check_annotated("annotated_many_files", out, 500)

@@ -1,7 +1,7 @@
 //! Numbers brought to a common scale, and back.
 //!
-//! A model is trained on normalised states and actions; the [`Normalization`] is stored with it, so that the same numbers
-//! come back wherever it runs. It is `(x − offset) / scale` for each place of a vector, with
+//! A model is trained on normalised states and actions; the [`Normalization`] is stored with it, so that the same
+//! numbers come back wherever it runs. It is `(x − offset) / scale` for each place of a vector, with
 //!
 //! | kind | offset | scale | a typical value lies in |
 //! |---|---|---|---|
@@ -9,9 +9,9 @@
 //! | `min_max` | (max + min) / 2 | (max − min) / 2 | −1 … 1 |
 //! | `quantile` | (q99 + q01) / 2 | (q99 − q01) / 2 | −1 … 1, outliers beyond |
 //!
-//! A place that never changes (a scale of less than 1e-8, or of less than what `f32` can tell apart at that offset) is not
-//! divided: its scale is 1, so that it becomes 0, and comes back as it was. lerobot adds 1e-8 to the divisor instead, which
-//! turns rounding in a constant into large numbers.
+//! A place that never changes (a scale of less than 1e-8, or of less than what `f32` can tell apart at that offset) is
+//! not divided: its scale is 1, so that it becomes 0, and comes back as it was. lerobot adds 1e-8 to the divisor
+//! instead, which turns rounding in a constant into large numbers.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,20 +1,21 @@
 //! Statistics of a dataset's columns, in the shape of lerobot's `meta/stats.json`.
 //!
-//! For each feature: `min`, `max`, `mean`, `std` (over the number of rows, not one less), `count` and the quantiles `q01`,
-//! `q10`, `q50`, `q90`, `q99`, one number for each place of a vector. Pictures have one number for each of red, green and
-//! blue, between 0 and 1, with shape `(3, 1, 1)`, taken from sampled frames (see [`pictures`]). A feature of several axes
-//! has one number for each place of its last axis. Text has none.
+//! For each feature: `min`, `max`, `mean`, `std` (over the number of rows, not one less), `count` and the quantiles
+//! `q01`, `q10`, `q50`, `q90`, `q99`, one number for each place of a vector. Pictures have one number for each of red,
+//! green and blue, between 0 and 1, with shape `(3, 1, 1)`, taken from sampled frames (see [`pictures`]). A feature of
+//! several axes has one number for each place of its last axis. Text has none.
 //!
 //! Departures from lerobot 0.4.4, which also writes these files:
-//! - Its quantiles of an episode come from a histogram of 5000 bins, and those of a dataset are the mean of the episodes'
-//!   quantiles (so that `q01` of a column `index` comes out near its middle). Ours are the quantiles themselves, with
-//!   linear interpolation between neighbours as numpy has it (see [`running`] for where they stop being exact).
+//! - Its quantiles of an episode come from a histogram of 5000 bins, and those of a dataset are the mean of the
+//!   episodes' quantiles (so that `q01` of a column `index` comes out near its middle). Ours are the quantiles
+//!   themselves, with linear interpolation between neighbours as numpy has it (see [`running`] for where they stop
+//!   being exact).
 //! - It squares the bytes of pictures as bytes, so that 16² is 0: the `std` of pictures in its files is close to 0, and
 //!   useless. Ours is that of the pixels.
-//! - Where it encodes videos while recording, it writes the number of sampled pixels as the `count` of a camera, otherwise
-//!   that of sampled pictures. Ours is that of pictures.
-//! - Its `std` of numbers is the root of a difference of two means, which loses digits where the mean is large; ours adds up squared
-//!   distances from the mean. Both are the same number otherwise.
+//! - Where it encodes videos while recording, it writes the number of sampled pixels as the `count` of a camera,
+//!   otherwise that of sampled pictures. Ours is that of pictures.
+//! - Its `std` of numbers is the root of a difference of two means, which loses digits where the mean is large; ours
+//!   adds up squared distances from the mean. Both are the same number otherwise.
 
 pub mod pictures;
 pub mod running;

@@ -1,7 +1,7 @@
 //! Which pictures of an episode are looked at for statistics, and at which of their pixels.
 //!
-//! As lerobot 0.4.4 has it: `n^¾` frames of `n`, at least 100 and at most 10 000, evenly spread; of pictures with a side of
-//! 300 pixels or more every k-th row and column, so that about 150 remain.
+//! As lerobot 0.4.4 has it: `n^¾` frames of `n`, at least 100 and at most 10 000, evenly spread; of pictures with a
+//! side of 300 pixels or more every k-th row and column, so that about 150 remain.
 
 use super::Running;
 use crate::frame::Frame;

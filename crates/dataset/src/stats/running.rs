@@ -1,11 +1,12 @@
 //! Statistics of a stream of rows, in one pass and bounded memory.
 //!
-//! Moments are added up in `f64` around the mean of each batch and joined by Chan's rule, so a large mean costs no digits.
+//! Moments are added up in `f64` around the mean of each batch and joined by Chan's rule, so a large mean costs no
+//! digits.
 //!
-//! For quantiles, the distinct values are kept with their numbers. Up to [`MAX_DISTINCT`] of them in a place of the vector
-//! the quantiles are exact; then neighbours are joined by dropping the lowest bits of all values, as few as suffice. Values
-//! of 32 bits keep about 15 significant bits then, which is a relative error of 2⁻¹⁶. Pictures, integers of few values
-//! and episodes shorter than that are always exact.
+//! For quantiles, the distinct values are kept with their numbers. Up to [`MAX_DISTINCT`] of them in a place of the
+//! vector the quantiles are exact; then neighbours are joined by dropping the lowest bits of all values, as few as
+//! suffice. Values of 32 bits keep about 15 significant bits then, which is a relative error of 2⁻¹⁶. Pictures,
+//! integers of few values and episodes shorter than that are always exact.
 
 use super::{FeatureStats, Numbers, QUANTILES};
 

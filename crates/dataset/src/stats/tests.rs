@@ -201,8 +201,8 @@ fn statistics_of_real_datasets_are_those_in_their_files() {
                 "{key}"
             );
             for (found, wanted) in found.lists().into_iter().zip(wanted.lists()).take(4) {
-                // lerobot adds columns up in single precision, and its std is the root of a difference: of an angle near
-                // π that hardly changes, 0.0222 is left where it is 0.0223.
+                // lerobot adds columns up in single precision, and its std is the root of a difference: of an angle
+                // near π that hardly changes, 0.0222 is left where it is 0.0223.
                 let tolerance = if found.0 == "std" { 1e-3 } else { 1e-5 };
                 assert_close(found.1, wanted.1, tolerance, &format!("{set} {key} {}", found.0));
             }

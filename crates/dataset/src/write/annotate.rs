@@ -1,10 +1,10 @@
 //! Writes discovered skills back into a dataset.
 //!
-//! A copy of the dataset gets an integer column with the skill of each frame, and a vocabulary beside it: `meta/skills.json`
-//! for a column `skill`, in the form of the `meta/phases.json` that some datasets have. lerobot has a place for what happens
-//! in a frame, subtasks: a column `subtask_index` and texts in `meta/subtasks.parquet`, from which it fills
-//! `item["subtask"]`. It takes the number as a row of that table and would read −1 as the last one, so frames without a
-//! skill get a subtask of their own there, `none`.
+//! A copy of the dataset gets an integer column with the skill of each frame, and a vocabulary beside it:
+//! `meta/skills.json` for a column `skill`, in the form of the `meta/phases.json` that some datasets have. lerobot has
+//! a place for what happens in a frame, subtasks: a column `subtask_index` and texts in `meta/subtasks.parquet`, from
+//! which it fills `item["subtask"]`. It takes the number as a row of that table and would read −1 as the last one, so
+//! frames without a skill get a subtask of their own there, `none`.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! The columns of data files: from slices to arrow arrays, in the types that lerobot writes.
 //!
-//! A feature of shape `[1]` is a column of plain values, `[n]` one of lists of fixed length, more axes are lists in lists.
-//! Pictures are `{bytes, path}` with a PNG in `bytes`.
+//! A feature of shape `[1]` is a column of plain values, `[n]` one of lists of fixed length, more axes are lists in
+//! lists. Pictures are `{bytes, path}` with a PNG in `bytes`.
 
 use std::collections::HashMap;
 use std::io::Cursor;
@@ -294,8 +294,8 @@ pub(crate) fn data_format(features: &[(String, Feature)]) -> (SchemaRef, WriterP
 /// Where the `datasets` package notes its features.
 pub(crate) const HUGGINGFACE: &str = "huggingface";
 
-/// Adds a note to a file. Where there is an arrow schema, pyarrow looks for notes only in it; other readers look only in
-/// the file's own metadata: so it is put into both.
+/// Adds a note to a file. Where there is an arrow schema, pyarrow looks for notes only in it; other readers look only
+/// in the file's own metadata: so it is put into both.
 pub(crate) fn noted(
     properties: WriterPropertiesBuilder,
     name: &str,

@@ -1,8 +1,8 @@
 //! A dataset with more columns: a new directory that is the old one and an integer for each frame.
 //!
 //! Data files are read and written one row group at a time, with the types of all their columns as they were. The new
-//! columns are added to `info.json`, to the statistics of the dataset and of each episode. Videos are hard links where the
-//! file system allows it, since they may be large; all other files are copies.
+//! columns are added to `info.json`, to the statistics of the dataset and of each episode. Videos are hard links where
+//! the file system allows it, since they may be large; all other files are copies.
 
 use std::fs::{self, File};
 use std::path::Path;

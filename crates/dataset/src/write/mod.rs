@@ -1,8 +1,9 @@
 //! Writing LeRobot v3.0 datasets, as the lerobot package reads them.
 //!
-//! A [`Writer`] takes one episode after the other and holds no more than a row group of each file: memory does not grow with
-//! the dataset, but for the statistics (at most 2 MiB for each place of a vector) and the list of tasks. All is written
-//! into a directory beside the target, and renamed by [`Writer::finish`]; a writer that is dropped leaves nothing.
+//! A [`Writer`] takes one episode after the other and holds no more than a row group of each file: memory does not grow
+//! with the dataset, but for the statistics (at most 2 MiB for each place of a vector) and the list of tasks. All is
+//! written into a directory beside the target, and renamed by [`Writer::finish`]; a writer that is dropped leaves
+//! nothing.
 //!
 //! ```
 //! use dataset::write::{ColumnData, EpisodeData, WriteOptions, Writer};

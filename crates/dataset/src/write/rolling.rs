@@ -1,8 +1,8 @@
 //! Parquet files `chunk-000/file-000.parquet` and on, a new one where the last is full.
 //!
-//! Rows of one episode stay in one file. As in lerobot, a file is full when it would pass its size with as many more rows of
-//! the size of those that it has. Row groups end with an episode, but hold several short ones: lerobot makes one of each,
-//! and then every reader's memory and time for a footer grow with the number of episodes.
+//! Rows of one episode stay in one file. As in lerobot, a file is full when it would pass its size with as many more
+//! rows of the size of those that it has. Row groups end with an episode, but hold several short ones: lerobot makes
+//! one of each, and then every reader's memory and time for a footer grow with the number of episodes.
 
 use std::fs::File;
 
