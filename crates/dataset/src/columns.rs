@@ -217,7 +217,8 @@ impl Part<'_> {
         let counters = wanted.len();
         wanted.extend([roles.state.as_str(), roles.action.as_str()]);
         wanted.extend([&roles.reward, &roles.done, &roles.success].into_iter().flatten().map(String::as_str));
-        wanted.extend(roles.labels.iter().map(String::as_str));
+        // In their own order, which is not that of the description.
+        wanted.extend(self.labels.iter().map(|(key, _)| *key));
         let mut faults = Vec::new();
         let mut integers = [const { Vec::new() }; 3];
         table.scan(&wanted, |row, arrays| {

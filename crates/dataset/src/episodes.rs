@@ -188,7 +188,8 @@ impl Raw {
                 faults.push(wrong_number(&file, "data/file_index", self.chunk[row].min(self.file[row])));
                 continue;
             };
-            // With a wrong length, the rows between this start and the next are what the episode can be.
+            // With a wrong length, what follows is held against its rows, or it would be reported too.
+            let length = to.checked_sub(from).unwrap_or(length);
             let frames = expected_from as usize..expected_from.saturating_add(length) as usize;
             expected_from = expected_from.saturating_add(length);
             let path = info.data_file(chunk, number);

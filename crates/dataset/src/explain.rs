@@ -92,6 +92,7 @@ impl Fault {
             Fault::Unreadable { .. } => "unreadable",
             Fault::TooLarge { .. } => "too-large",
             Fault::Malformed { .. } => "malformed",
+            Fault::LfsPointer { .. } => "lfs-pointer",
             Fault::Unwritable { .. } => "unwritable",
             Fault::BadInfo { .. } => "bad-info",
             Fault::WrongTotal { .. } => "wrong-total",
@@ -105,6 +106,7 @@ impl Fault {
             Fault::WrongWidth { .. } => "wrong-width",
             Fault::MissingValue { .. } => "missing-value",
             Fault::NotFinite { .. } => "not-finite",
+            Fault::MissingTask { .. } => "missing-task",
             Fault::UnknownTask { .. } => "unknown-task",
             Fault::UnknownWords { .. } => "unknown-words",
             Fault::RepeatedTask { .. } => "repeated-task",
@@ -156,6 +158,7 @@ impl Fault {
             | Fault::Unreadable { file, .. }
             | Fault::TooLarge { file, .. }
             | Fault::Malformed { file, .. }
+            | Fault::LfsPointer { file }
             | Fault::Unwritable { file, .. }
             | Fault::BadInfo { file, .. }
             | Fault::WrongTotal { file, .. }
@@ -166,6 +169,7 @@ impl Fault {
             | Fault::WrongWidth { file, .. }
             | Fault::MissingValue { file, .. }
             | Fault::NotFinite { file, .. }
+            | Fault::MissingTask { file, .. }
             | Fault::UnknownTask { file, .. }
             | Fault::UnknownWords { file, .. }
             | Fault::RepeatedTask { file, .. }
@@ -253,7 +257,11 @@ impl Fault {
             Fault::NewVersion { .. } => "use a newer version of this program".to_string(),
             Fault::MissingFile { file } if file == STATS => STATS_HINT.to_string(),
             Fault::MissingFile { .. } | Fault::Malformed { .. } | Fault::WrongRows { .. } => COPY_HINT.to_string(),
+            Fault::LfsPointer { .. } => "run `git lfs pull` in the dataset's directory".to_string(),
             Fault::Unreadable { .. } => "check that you may read the file".to_string(),
+            Fault::Unwritable { reason, .. } if reason.contains("exists") => {
+                "choose another directory, or remove that one first".to_string()
+            }
             Fault::Unwritable { .. } => "choose a directory that you may write to and that has room".to_string(),
             Fault::BadInfo { .. } | Fault::EscapingPath { .. } => format!("correct `{INFO}` with an editor"),
             Fault::WrongTotal { what, counted, .. } => {
@@ -263,15 +271,19 @@ impl Fault {
             Fault::UnknownKey { .. } | Fault::WrongRole { .. } => {
                 "run `refactor-vla data inspect <dataset>` to list the columns".to_string()
             }
+            Fault::MissingColumn { file, .. } | Fault::WrongType { file, .. } if file.starts_with("meta/") => {
+                "copy or download the dataset again, or convert it again with lerobot".to_string()
+            }
             Fault::MissingColumn { .. } | Fault::WrongType { .. } | Fault::WrongWidth { .. } => {
                 format!("correct the feature in `{INFO}`, or write the file again")
             }
             Fault::ExtraColumn { .. } => format!("list it under `features` of `{INFO}`, or leave it: it is not read"),
-            Fault::MissingValue { .. } | Fault::NotFinite { .. } => {
+            Fault::MissingValue { .. } => "fill the value in, or remove the episode".to_string(),
+            Fault::NotFinite { .. } => {
                 "training on such rows gives nothing but NaN; remove the episode, or record it again".to_string()
             }
             Fault::UnknownTask { .. } | Fault::UnknownWords { .. } => "add the task to `meta/tasks.parquet`".to_string(),
-            Fault::RepeatedTask { .. } => "give each task a number of its own".to_string(),
+            Fault::MissingTask { .. } | Fault::RepeatedTask { .. } => "number the tasks from 0, each once".to_string(),
             Fault::MissingEpisode { .. }
             | Fault::RepeatedEpisode { .. }
             | Fault::WrongLength { .. }
@@ -295,7 +307,10 @@ impl Fault {
             Fault::UnknownCodec { .. } => "encode it again, such as with `ffmpeg -i <old> -c:v libx264 <new>`".to_string(),
             Fault::BadPicture { .. } => COPY_HINT.to_string(),
             Fault::WrongSize { camera, .. } => format!("correct the shape of `{camera}` in `{INFO}`"),
-            Fault::BadStats { .. } | Fault::StaleStats { .. } | Fault::NoStats { .. } => STATS_HINT.to_string(),
+            Fault::NoStats { .. } => STATS_HINT.to_string(),
+            Fault::BadStats { .. } | Fault::StaleStats { .. } => {
+                format!("delete `{STATS}`, and the statistics are computed from the data")
+            }
             Fault::ExtraFile { .. } => "delete it if it is a leftover; it is not read".to_string(),
             _ => return None,
         })

@@ -31,13 +31,15 @@ pub enum Fault {
     TooLarge { file: String, bytes: u64, limit: u64 },
     #[error("`{file}` is no {format} file: {reason}")]
     Malformed { file: String, format: &'static str, reason: String },
+    #[error("`{file}` is a pointer of Git LFS, not the file itself")]
+    LfsPointer { file: String },
     #[error("cannot write `{file}`: {reason}")]
     Unwritable { file: String, reason: String },
 
     // meta/info.json.
     #[error("`{key}` of `{file}` is {found}")]
     BadInfo { file: String, key: String, found: String, expected: String },
-    #[error("`{file}` counts {found} {what}, the dataset has {counted}")]
+    #[error("`total_{what}` of `{file}` is {found}, the dataset has {counted}")]
     WrongTotal { file: String, what: &'static str, found: u64, counted: u64 },
     #[error("the path `{template}` leaves the dataset's directory")]
     EscapingPath { file: String, template: String },
@@ -57,7 +59,7 @@ pub enum Fault {
     ExtraColumn { file: String, column: String },
     #[error("column `{column}` of `{file}` is {found}")]
     WrongType { file: String, column: String, found: String, expected: String },
-    #[error("column `{column}` of `{file}` has {found} values in row {row}")]
+    #[error("column `{column}` of `{file}` has {found} in row {row}", found = values(*.found))]
     WrongWidth { file: String, column: String, row: usize, found: usize, expected: usize },
     #[error("column `{column}` of `{file}` is empty in row {row}{more}", more = and_more(*.count))]
     MissingValue { file: String, column: String, row: usize, count: usize },
@@ -65,7 +67,9 @@ pub enum Fault {
     NotFinite { file: String, column: String, row: usize, value: f64, count: usize },
 
     // Tasks and episodes.
-    #[error("`{file}` has no task {task}, which {users} use")]
+    #[error("`{file}` has no task {task}, but later ones")]
+    MissingTask { file: String, task: i64 },
+    #[error("`{file}` has no task {task}, used by {users}")]
     UnknownTask { file: String, task: i64, users: String },
     #[error("episode {episode} has the task `{task}`, which is not in `meta/tasks.parquet`{more}", more = and_so(*.count, "episode"))]
     UnknownWords { file: String, episode: usize, task: String, count: usize },
@@ -148,6 +152,10 @@ fn and_so(count: usize, what: &str) -> String {
         2 => format!(", and so on for 1 more {what}"),
         more => format!(", and so on for {} more {what}s", more - 1),
     }
+}
+
+fn values(count: usize) -> String {
+    if count == 1 { "1 value".to_string() } else { format!("{count} values") }
 }
 
 /// A time or a rate without the digits that only rounding put there.

@@ -46,6 +46,7 @@ mod frames;
 mod guard;
 mod ids;
 pub mod info;
+mod inspect;
 pub mod normalize;
 mod numbers;
 mod open;
@@ -75,6 +76,9 @@ pub use frame::Frame;
 pub use frames::{FrameKey, FrameOptions, FrameReader};
 pub use ids::{CameraId, EpisodeId, EpisodeSpan, FrameIndex, TaskId};
 pub use info::{Dtype, Feature, Info};
+pub use inspect::{
+    FeatureSummary, Inspection, Label, LabelValue, Lengths, Signal, TaskSummary, Video, inspect, sparkline,
+};
 pub use open::{Dataset, Window};
 pub use roles::{Overrides, Roles};
 pub use sampler::{ClassBalanced, EpisodePairs, PositiveWindow, Shuffled};

@@ -129,7 +129,7 @@ fn leaf(found: &DataType) -> (&DataType, bool) {
 }
 
 /// As a person would say it, rather than arrow.
-fn in_words(found: &DataType) -> String {
+pub(crate) fn in_words(found: &DataType) -> String {
     match found {
         DataType::List(field) => format!("lists of {}", in_words(field.data_type())),
         DataType::FixedSizeList(field, width) => format!("lists of {width} {}", in_words(field.data_type())),

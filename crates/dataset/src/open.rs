@@ -43,6 +43,13 @@ pub struct Window<'a> {
 impl Dataset {
     /// Opens a dataset: reads its metadata and all its numbers. Every fault that is found on the way is reported.
     pub fn open(root: Root, overrides: &Overrides) -> Result<Dataset, Error> {
+        Dataset::open_known(root.clone(), overrides).map_err(|error| {
+            let faults = recognised(&root, error.faults().to_vec());
+            Error::of(faults).unwrap_or(error)
+        })
+    }
+
+    fn open_known(root: Root, overrides: &Overrides) -> Result<Dataset, Error> {
         let info = read_info(&root)?;
         let roles = roles(&info, overrides)?;
         let mut faults = Vec::new();
@@ -147,6 +154,19 @@ fn near(path: &Path) -> Vec<String> {
     let mut below: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| is_set(path)).collect();
     below.sort();
     above.into_iter().chain(below).map(|path| path.display().to_string()).collect()
+}
+
+/// Names files that are no such file because Git LFS left a pointer in their place, as a clone without it does.
+pub(crate) fn recognised(root: &Root, faults: Vec<Fault>) -> Vec<Fault> {
+    const MARK: &[u8] = b"version https://git-lfs";
+    let is_pointer = |file: &str| {
+        root.open(file).is_ok_and(|blob| blob.read_at(0, MARK.len()).is_ok_and(|start| &start[..] == MARK))
+    };
+    let name = |fault| match fault {
+        Fault::Malformed { file, .. } if is_pointer(&file) => Fault::LfsPointer { file },
+        other => other,
+    };
+    faults.into_iter().map(name).collect()
 }
 
 /// Tells an older dataset's fault where the dataset is, for the command that converts it.

@@ -36,7 +36,7 @@ pub(crate) fn check(
     for &group in groups {
         for (leaf, column) in metadata.row_group(group).columns().iter().enumerate() {
             if wanted(leaf) {
-                check_chunk(blob, column).map_err(|reason| format!("{reason} in column `{}`", column.column_path()))?;
+                check_chunk(blob, column).map_err(|reason| format!("{reason} in column `{}`", column.column_path().string()))?;
             }
         }
     }

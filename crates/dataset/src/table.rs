@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
-    UInt64Type,
+    ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
@@ -19,6 +19,7 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, Parq
 use crate::fault::{Error, Fault};
 use crate::files::{Blob, Root};
 use crate::guard::guarded;
+use crate::numbers::in_words;
 use crate::pages;
 
 /// Rows that are decoded at a time.
@@ -42,13 +43,15 @@ impl Table {
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let metadata = guarded(|| ArrowReaderMetadata::load(&blob, options))
             .and_then(|loaded| loaded.map_err(|error| error.to_string()))
-            .map_err(|reason| malformed(file, reason))?;
+            .map_err(|reason| malformed(file, footer_reason(&reason)))?;
         let table = Table { file: file.to_string(), blob, metadata };
         let claimed = table.metadata.metadata().file_metadata().num_rows();
         let most = table.blob.length().saturating_mul(MAX_ROWS_PER_BYTE);
         match u64::try_from(claimed) {
             Ok(rows) if rows <= most => {}
-            _ => return Err(malformed(file, format!("it claims {claimed} rows in {} bytes", table.blob.length())).into()),
+            _ => {
+                return Err(malformed(file, format!("it claims {claimed} rows in {} bytes", table.blob.length())).into());
+            }
         }
         Ok(table)
     }
@@ -117,7 +120,8 @@ impl Table {
         }
         let (groups, skipped) = self.groups_of(&rows);
         let fields = self.metadata.schema().fields();
-        let roots = fields.iter().enumerate().filter(|(_, field)| wanted.contains(&field.name().as_str())).map(|(at, _)| at);
+        let roots =
+            fields.iter().enumerate().filter(|(_, field)| wanted.contains(&field.name().as_str())).map(|(at, _)| at);
         let schema = self.metadata.parquet_schema();
         let mask = ProjectionMask::roots(schema, roots);
         pages::check(&self.blob, self.metadata.metadata(), &groups, &|leaf| mask.leaf_included(leaf))
@@ -168,7 +172,14 @@ impl Table {
     }
 
     fn missing(&self, column: &str) -> Fault {
-        let expected = format!("one of the columns {}", self.columns().join(", "));
+        // Tables of episodes have a hundred columns of statistics.
+        const MOST: usize = 12;
+        let mut known: Vec<&str> = self.columns().into_iter().filter(|name| !name.starts_with("stats/")).collect();
+        if known.len() > MOST {
+            known.truncate(MOST);
+            known.push("…");
+        }
+        let expected = format!("it beside {}", known.join(", "));
         Fault::MissingColumn { file: self.file.clone(), column: column.to_string(), expected }
     }
 
@@ -236,11 +247,15 @@ impl Table {
         filled.map_err(|bad| {
             match bad {
                 Bad::Type => {
-                    let found = array.data_type().to_string();
+                    let found = in_words(array.data_type());
                     Fault::WrongType { file, column, found, expected: expected.to_string() }
                 }
-                Bad::Missing(row) => Fault::MissingValue { file, column, row: first + row, count: array.null_count().max(1) },
-                Bad::Width { row, found, expected } => Fault::WrongWidth { file, column, row: first + row, found, expected },
+                Bad::Missing(row) => {
+                    Fault::MissingValue { file, column, row: first + row, count: array.null_count().max(1) }
+                }
+                Bad::Width { row, found, expected } => {
+                    Fault::WrongWidth { file, column, row: first + row, found, expected }
+                }
             }
             .into()
         })
@@ -256,6 +271,17 @@ pub(crate) enum Bad {
     Missing(usize),
     /// A row has the wrong number of values.
     Width { row: usize, found: usize, expected: usize },
+}
+
+/// What is wrong with a footer, without the words that say that it is one.
+fn footer_reason(reason: &str) -> String {
+    let known = ["Parquet error: ", "EOF: ", "External: "];
+    let reason = known.iter().find_map(|prefix| reason.strip_prefix(prefix)).unwrap_or(reason);
+    match reason {
+        _ if reason.contains("Corrupt footer") => "its end is missing or damaged".to_string(),
+        _ if reason.contains("too small") => "it is too short".to_string(),
+        _ => format!("its footer is damaged ({reason})"),
+    }
 }
 
 fn malformed(file: &str, reason: String) -> Fault {

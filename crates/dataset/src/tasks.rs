@@ -39,7 +39,7 @@ pub(crate) fn read_numbered(root: &Root, faults: &mut Vec<Fault>) -> Result<BTre
     // One gap is told, not all: a single large number would make millions.
     let gap = (0..).zip(tasks.keys()).find(|(expected, index)| expected != *index);
     if let Some((task, _)) = gap {
-        faults.push(Fault::UnknownTask { file: TASKS.to_string(), task, users: "the numbers after it".to_string() });
+        faults.push(Fault::MissingTask { file: TASKS.to_string(), task });
     }
     Ok(tasks)
 }

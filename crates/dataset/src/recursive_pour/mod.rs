@@ -58,6 +58,7 @@
 mod demos;
 mod env;
 mod expert;
+mod written;
 
 pub use demos::{
     Demo, FPS, FRAGMENT_STEPS, FRAGMENT_STRIDE, LABELS, Rows, demos, fragment_labels, label, label_name, spans,
@@ -68,6 +69,7 @@ pub use env::{
     Step, state_names,
 };
 pub use expert::{Expert, Phase, plan};
+pub use written::write;
 
 /// The seed of the demonstrations that models are trained on.
 pub const SEED_TRAIN: u64 = 11;

@@ -227,7 +227,7 @@ fn bad(key: &str, found: impl Into<String>, expected: impl Into<String>) -> Faul
 
 fn shown(shape: &[usize]) -> String {
     match shape {
-        [] => "1 value".to_string(),
+        [] | [1] => "1 value".to_string(),
         [width] => format!("{width} values"),
         sides => format!("shape {}", sides.iter().map(usize::to_string).collect::<Vec<_>>().join("×")),
     }

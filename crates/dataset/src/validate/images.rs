@@ -13,6 +13,7 @@ use super::notes::Notes;
 use super::videos::size_of;
 use crate::fault::Fault;
 use crate::guard::guarded;
+use crate::numbers::in_words;
 use crate::picture::decode_picture;
 use crate::table::Table;
 
@@ -28,7 +29,7 @@ pub(super) fn check(validation: &Validation<'_>, table: &Table, key: &str, notes
         let wrong_type = || Fault::WrongType {
             file: file.to_string(),
             column: key.to_string(),
-            found: arrays[0].data_type().to_string(),
+            found: in_words(arrays[0].data_type()),
             expected: "pictures as bytes of PNG or JPEG".to_string(),
         };
         let pictures = encoded(&arrays[0]).ok_or_else(wrong_type)?;

@@ -22,7 +22,7 @@ use crate::explain::Severity;
 use crate::fault::Fault;
 use crate::files::Root;
 use crate::info::{Dtype, Info};
-use crate::open::read_info_loosely;
+use crate::open::{read_info_loosely, recognised};
 use crate::roles::{Overrides, Roles, roles};
 use crate::tasks;
 
@@ -108,12 +108,13 @@ pub fn validate(
         Ok((info, faults)) => {
             let known = faults.is_empty();
             report.faults = faults;
-            // Without a path there is nowhere to look.
-            if !info.data_path.is_empty() {
+            // Without a path there is nowhere to look, and without features nothing to look for.
+            if !info.data_path.is_empty() && !info.features.is_empty() {
                 Validation { root: &root, info: &info, overrides, options, progress }.run(known, &mut report);
             }
         }
     }
+    report.faults = recognised(&root, report.faults);
     report.faults.sort_by_key(Fault::severity);
     report
 }
@@ -143,7 +144,9 @@ impl Validation<'_> {
         let images: Vec<String> = cameras.iter().filter(|key| self.is(key, &Dtype::Image)).cloned().collect();
 
         let faults = &mut report.faults;
+        let before = faults.len();
         let tasks = tasks::read_numbered(self.root, faults).map_err(|error| faults.extend(error.into_faults())).ok();
+        let sure = faults.len() == before;
         let before = faults.len();
         let table = episodes::read(self.root, self.info, &videos, faults)
             .map_err(|error| faults.extend(error.into_faults()))
@@ -154,11 +157,15 @@ impl Validation<'_> {
             faults.push(Fault::NoFrames);
         }
         report.checked.episodes = table.as_ref().map_or(0, |table| table.episodes.len() as u64);
-        totals::check(self, known, table.as_ref().filter(|_| whole), tasks.as_ref(), faults);
+        totals::check(self, known, table.as_ref().filter(|_| whole), tasks.as_ref().filter(|_| sure), faults);
 
         let done = roles.as_ref().and_then(|roles| roles.done.clone());
         let known_tasks: Option<BTreeSet<i64>> = tasks.map(|tasks| tasks.into_keys().collect());
         let rows = rows::check(self, table.as_ref(), known_tasks.as_ref(), done.as_deref(), &images, report);
+        if !known {
+            // What the description could not say is not a column too many.
+            report.faults.retain(|fault| !matches!(fault, Fault::ExtraColumn { .. }));
+        }
         if let Some(table) = &table {
             videos::check(self, table, &videos, report);
         }
@@ -167,7 +174,7 @@ impl Validation<'_> {
         if self.options.stats {
             statistics::check(self, complete.then_some(&rows.moments), &mut report.faults);
         }
-        if let Some(table) = table.as_ref().filter(|_| whole) {
+        if let Some(table) = table.as_ref().filter(|_| whole && known) {
             totals::leftovers(self, table, &videos, &mut report.faults);
         }
     }

@@ -14,7 +14,7 @@ use super::statistics::Moments;
 use super::{Meter, Report, Stage, Validation, frames_of, images};
 use crate::episodes::EpisodeTable;
 use crate::fault::Fault;
-use crate::numbers::{Expected, fitting, numbers};
+use crate::numbers::{Expected, fitting, in_words, numbers};
 use crate::table::{Bad, Table};
 use crate::tasks::TASKS;
 
@@ -194,7 +194,7 @@ fn fault_of(bad: Bad, file: &str, column: &Expected, row: usize, array: &ArrayRe
             Fault::WrongWidth { file, column: key, row: row + at, found, expected }
         }
         Bad::Type => {
-            let found = array.data_type().to_string();
+            let found = in_words(array.data_type());
             Fault::WrongType { file, column: key, found, expected: column.shown.clone() }
         }
     }
@@ -336,7 +336,8 @@ impl<'a> Walk<'a> {
 
     /// After the last row.
     fn finish(self, rows: usize, notes: &mut Notes) {
-        if let (Some(false), Some(key)) = (self.was_done, self.check.done) {
+        // A file that is cut off ends in the middle of an episode.
+        if let (Some(false), Some(key), Some(_)) = (self.was_done, self.check.done, self.segments) {
             notes.add("late", self.wrong_done(key, rows.saturating_sub(1), false));
         }
         notes.extend(self.unknown.iter().map(|(task, count)| {

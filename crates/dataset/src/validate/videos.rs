@@ -113,7 +113,6 @@ fn wanted(fps: f64, video: &VideoFile, stretches: &[Stretch], notes: &mut Notes)
     }
     let file = || video.name().to_string();
     let times = video.times();
-    let last = times.last().copied().unwrap_or(0.0);
     let mut before: Option<f64> = None;
     for &Stretch { episode, frames, from, to } in stretches {
         let expected = frames as f64 / fps;
@@ -124,12 +123,15 @@ fn wanted(fps: f64, video: &VideoFile, stretches: &[Stretch], notes: &mut Notes)
             notes.add("shared", Fault::SharedPictures { file: file(), episode, from, before });
         }
         before = Some(to);
-        let mut early = None;
+        if !from.is_finite() {
+            continue;
+        }
         // A hostile length is not walked to its end: behind the last picture there is nothing to find.
         for frame in 0..frames {
             let time = from + frame as f64 / fps;
-            if !(time <= last + TOLERANCE) {
-                early = Some(from + (frames - 1) as f64 / fps);
+            if time >= video.end() - TOLERANCE {
+                let (wanted, end) = (from + (frames - 1) as f64 / fps, video.end());
+                notes.add("end", Fault::EndsEarly { file: file(), episode, wanted, end, count: 1 });
                 break;
             }
             let picture = video.nearest(time);
@@ -138,9 +140,6 @@ fn wanted(fps: f64, video: &VideoFile, stretches: &[Stretch], notes: &mut Notes)
                 notes.add("time", Fault::OffTime { file: file(), episode, wanted, nearest, count: 1 });
             }
             pictures.push(picture);
-        }
-        if let Some(wanted) = early {
-            notes.add("end", Fault::EndsEarly { file: file(), episode, wanted, end: video.end(), count: 1 });
         }
     }
     pictures.sort_unstable();

@@ -142,6 +142,11 @@ impl Writer {
         written
     }
 
+    /// Names the values of an integer column, in a file such as `meta/skills.json` for a column `skill`.
+    pub fn name_values(&mut self, key: &str, names: &[String]) -> Result<(), Error> {
+        self.beside.write_json(&annotate::vocabulary_file(key), &serde_json::json!({"feature": key, "names": names}))
+    }
+
     /// Writes the metadata and puts the directory in its place.
     pub fn finish(mut self) -> Result<Summary, Error> {
         if let Some(error) = self.broken {

@@ -75,6 +75,15 @@ impl Set {
         });
     }
 
+    /// Keeps some rows of a parquet file.
+    pub(crate) fn keep_rows(&self, file: &str, rows: &[usize]) {
+        let path = self.path().join(file);
+        let batch = batch(read_table(&path));
+        let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), None).unwrap();
+        rows.iter().for_each(|row| writer.write(&batch.slice(*row, 1)).unwrap());
+        writer.close().unwrap();
+    }
+
     /// Changes the bytes of a file.
     pub(crate) fn bytes(&self, file: &str, change: impl FnOnce(&mut Vec<u8>)) {
         let path = self.path().join(file);
@@ -149,9 +158,12 @@ fn read_table(path: &Path) -> Columns {
     schema.fields().iter().map(|field| field.name().clone()).zip(batches[0].columns().iter().cloned()).collect()
 }
 
+fn batch(columns: Columns) -> RecordBatch {
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
+}
+
 fn write_table(path: &Path, columns: Columns) {
-    let batch = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)));
-    let batch = batch.unwrap();
+    let batch = batch(columns);
     let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), None).unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
