@@ -22,6 +22,7 @@ const MAX_SECONDS: f64 = 31_536_000.0;
     propagate_version = true,
     max_term_width = 100,
     after_help = "Examples:
+  refactor-vla data inspect
   refactor-vla library compress
   refactor-vla program from-instruction \"put the black bowl on the plate\"
   refactor-vla program check 'seq[pick \"bowl\", place \"bowl\" (on \"plate\")]'
@@ -41,6 +42,9 @@ pub(crate) enum Command {
     /// Learn libraries from corpora of programs
     #[command(subcommand)]
     Library(LibraryCommand),
+    /// Look at, check, make and annotate datasets of robot demonstrations
+    #[command(subcommand)]
+    Data(DataCommand),
     /// Print a completion script for a shell
     #[command(after_help = "Example:
   refactor-vla completions bash > ~/.local/share/bash-completion/completions/refactor-vla")]
@@ -105,6 +109,128 @@ pub(crate) struct ProgramArgs {
     /// Print JSON, errors included
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DataCommand {
+    /// Show what a dataset holds: episodes, tasks, features, and how its signals move
+    #[command(after_help = "Examples:
+  refactor-vla data inspect
+  refactor-vla data inspect demonstrations/libero_goal
+  refactor-vla data inspect demonstrations/aloha --state-key observation.qpos --json
+
+Datasets are directories in the LeRobot format v3.0.")]
+    Inspect(InspectArgs),
+    /// Find everything that is wrong with a dataset, not only the first thing
+    #[command(after_help = "Examples:
+  refactor-vla data validate demonstrations/libero_goal
+  refactor-vla data validate demonstrations/libero_goal --decode
+  refactor-vla data validate demonstrations/libero_goal --json | jq '.[].kind'
+
+The exit code is 0 if the dataset is sound, also with warnings, and 2 if it is not.")]
+    Validate(ValidateArgs),
+    /// Make a synthetic dataset
+    #[command(subcommand)]
+    Synth(SynthCommand),
+    /// Write skills into a copy of a dataset: a number for each frame, and what the numbers are called
+    #[command(after_help = r#"Example:
+  refactor-vla data annotate skills.json demos/libero_goal demos/libero_goal_skills
+
+A file of skills is JSON such as
+  {
+    "feature": "skill",
+    "names": ["reach", "grasp"],
+    "episodes": [
+      {"episode": 0, "skills": [
+        {"from": 0, "to": 12, "skill": 0},
+        {"from": 12, "to": 20, "skill": 1}
+      ]}
+    ]
+  }
+Frames count from 0 in each episode; `to` is the first frame after the skill. Frames without a
+skill get -1. The copy has the column `skill`, the names in `meta/skills.json`, and the same as
+lerobot's subtasks."#)]
+    Annotate(AnnotateArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct InspectArgs {
+    /// The dataset: a directory, or `embedded:libero_goal_mini`
+    #[arg(value_name = "DIR", default_value = "embedded:libero_goal_mini")]
+    pub(crate) dataset: String,
+    /// Print JSON, errors included
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) keys: KeyArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ValidateArgs {
+    /// The dataset: a directory, or `embedded:libero_goal_mini`
+    #[arg(value_name = "DIR")]
+    pub(crate) dataset: String,
+    /// Decode every picture, rather than look at sizes and times only
+    #[arg(long)]
+    pub(crate) decode: bool,
+    /// Print what was found as a JSON list
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) keys: KeyArgs,
+}
+
+/// Which column is what.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Columns")]
+pub(crate) struct KeyArgs {
+    /// The column of states [default: detected]
+    #[arg(long, value_name = "KEY")]
+    pub(crate) state_key: Option<String>,
+    /// The column of actions [default: detected]
+    #[arg(long, value_name = "KEY")]
+    pub(crate) action_key: Option<String>,
+    /// A camera; may be given several times [default: all]
+    #[arg(long, value_name = "KEY")]
+    pub(crate) camera_key: Vec<String>,
+    /// The column of rewards [default: `next.reward`, if there is one]
+    #[arg(long, value_name = "KEY")]
+    pub(crate) reward_key: Option<String>,
+    /// A column of labels; may be given several times [default: all columns of one integer]
+    #[arg(long, value_name = "KEY")]
+    pub(crate) label_key: Vec<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SynthCommand {
+    /// Pours that refill each other, nested one to four deep, with exact returns
+    #[command(after_help = "Examples:
+  refactor-vla data synth recursive-pour pour
+  refactor-vla data synth recursive-pour pour-eval --seed 999")]
+    RecursivePour {
+        /// The directory to make; it must not exist, or be empty
+        out: PathBuf,
+        /// Demonstrations of each depth
+        #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        demos: u32,
+        /// What the demonstrations are drawn from: the same seed gives the same files
+        #[arg(long, value_name = "SEED", default_value_t = 11)]
+        seed: u64,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct AnnotateArgs {
+    /// The skills of each episode: a JSON file, or `-` for stdin
+    pub(crate) skills: PathBuf,
+    /// The dataset: a directory, or `embedded:libero_goal_mini`
+    #[arg(value_name = "DATASET")]
+    pub(crate) dataset: String,
+    /// The directory to make; it must not exist, or be empty
+    pub(crate) out: PathBuf,
+    /// Write the column and the names only, not lerobot's subtasks
+    #[arg(long)]
+    pub(crate) no_subtasks: bool,
 }
 
 #[derive(Debug, Subcommand)]

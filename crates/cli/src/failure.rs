@@ -17,6 +17,8 @@ const WIDTH: usize = 100;
 pub(crate) enum Failure {
     /// Something that has no place in a program.
     Plain(Problem),
+    /// What is wrong with a dataset, and a line that sums it up.
+    Faults(Vec<dataset::Fault>, Option<String>),
     /// Something with a place in a program, drawn over its source.
     Drawn(miette::Report),
     /// Already told on stdout, as JSON.
@@ -85,6 +87,12 @@ impl From<Problem> for Failure {
     }
 }
 
+impl From<dataset::Error> for Failure {
+    fn from(error: dataset::Error) -> Failure {
+        Failure::Faults(error.into_faults(), None)
+    }
+}
+
 impl Failure {
     /// A failure to write to stdout.
     pub(crate) fn stdout(error: &io::Error) -> Failure {
@@ -102,6 +110,8 @@ impl Failure {
             Failure::ReaderGone => return ExitCode::SUCCESS,
             Failure::Told => return ExitCode::from(2),
             Failure::Plain(problem) => problem.to_string(),
+            Failure::Faults(faults, None) => dataset::explain(&faults),
+            Failure::Faults(faults, Some(sum)) => format!("{}\n{sum}\n", dataset::explain(&faults)),
             Failure::Drawn(report) => drawn(&report),
         };
         // With stderr gone as well there is nobody left to tell.

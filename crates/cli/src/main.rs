@@ -6,6 +6,7 @@
 mod args;
 mod completions;
 mod corpus;
+mod data;
 mod failure;
 mod files;
 mod library;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
     let done = match Args::parse().command {
         Command::Program(command) => program::run(command),
         Command::Library(LibraryCommand::Compress(options)) => library::compress(&options),
+        Command::Data(command) => data::run(command),
         Command::Completions { shell } => completions::run(shell),
     };
     match done {

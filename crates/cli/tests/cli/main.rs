@@ -1,6 +1,7 @@
 //! The binary as a person uses it: what it prints, what it writes, and how it fails.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails loudly")]
 
+mod data;
 mod errors;
 mod help;
 mod library;

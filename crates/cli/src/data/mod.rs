@@ -1,0 +1,68 @@
+//! `data …`: datasets of robot demonstrations.
+
+mod annotate;
+mod inspect;
+mod validate;
+
+use std::path::{Path, PathBuf};
+
+use dataset::{EMBEDDED_NAMES, Overrides, Root};
+
+use crate::args::{DataCommand, KeyArgs, SynthCommand};
+use crate::failure::{Failure, Problem};
+use crate::files;
+
+/// How a dataset in the program itself is addressed.
+const EMBEDDED: &str = "embedded:";
+
+/// Runs one of the commands.
+pub(crate) fn run(command: DataCommand) -> Result<(), Failure> {
+    match command {
+        DataCommand::Inspect(options) => inspect::run(&options),
+        DataCommand::Validate(options) => validate::run(&options),
+        DataCommand::Synth(SynthCommand::RecursivePour { out, demos, seed }) => recursive_pour(&out, demos, seed),
+        DataCommand::Annotate(options) => annotate::run(&options),
+    }
+}
+
+fn recursive_pour(out: &Path, demos: u32, seed: u64) -> Result<(), Failure> {
+    let written = dataset::recursive_pour::write(out, demos as usize, seed)?;
+    let line = format!(
+        "wrote {} episodes, {} frames, {} tasks to {}\n",
+        written.episodes,
+        written.frames,
+        written.tasks,
+        files::shown(out),
+    );
+    files::print(line.as_bytes())
+}
+
+/// Where a dataset is: in a directory, or in the program.
+fn root(written: &str) -> Result<Root, Failure> {
+    let Some(name) = written.strip_prefix(EMBEDDED) else {
+        return Ok(Root::Directory(PathBuf::from(written)));
+    };
+    dataset::embedded(name).ok_or_else(|| {
+        let known: Vec<String> = EMBEDDED_NAMES.iter().map(|name| format!("`{EMBEDDED}{name}`")).collect();
+        Problem::new(format!("there is no embedded dataset `{name}`"))
+            .fact("expected", known.join(", "))
+            .hint("give a directory to read a dataset of your own")
+            .into()
+    })
+}
+
+fn overrides(keys: &KeyArgs) -> Overrides {
+    let some = |keys: &Vec<String>| (!keys.is_empty()).then(|| keys.clone());
+    Overrides {
+        state: keys.state_key.clone(),
+        action: keys.action_key.clone(),
+        cameras: some(&keys.camera_key),
+        reward: keys.reward_key.clone(),
+        labels: some(&keys.label_key),
+    }
+}
+
+/// A number of things.
+fn counted(count: u64, one: &str, many: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
+}

@@ -1,0 +1,179 @@
+//! Datasets as a person meets them: looked at, checked, made, annotated.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::{Ran, run};
+
+/// A synthetic dataset in a folder that is removed with it.
+struct Made {
+    folder: tempfile::TempDir,
+}
+
+impl Made {
+    fn new() -> Made {
+        let made = Made { folder: tempfile::tempdir().unwrap() };
+        let ran = run(&["data", "synth", "recursive-pour", made.shown("pour").as_str(), "--demos", "2"]);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+        assert!(ran.out.starts_with("wrote 8 episodes, 80 frames, 4 tasks to "), "{}", ran.out);
+        made
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        if name.is_empty() { self.folder.path().to_path_buf() } else { self.folder.path().join(name) }
+    }
+
+    fn shown(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    /// Runs a command on paths of the folder, whose name is left out of what comes back.
+    fn run(&self, args: &[&str]) -> Ran {
+        let args: Vec<String> =
+            args.iter().map(|arg| arg.strip_prefix("./").map_or(arg.to_string(), |name| self.shown(name))).collect();
+        let mut ran = run(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        let folder = format!("{}{}", self.folder.path().display(), std::path::MAIN_SEPARATOR);
+        ran.out = ran.out.replace(&folder, "").replace(folder.trim_end_matches('/'), ".");
+        ran.err = ran.err.replace(&folder, "").replace(folder.trim_end_matches('/'), ".");
+        ran
+    }
+
+    fn info(&self, change: impl FnOnce(&mut Value)) {
+        change_json(&self.path("pour/meta/info.json"), change);
+    }
+
+    fn skills(&self, skills: &Value) {
+        fs::write(self.path("skills.json"), skills.to_string()).unwrap();
+    }
+}
+
+fn change_json(path: &Path, change: impl FnOnce(&mut Value)) {
+    let mut value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    change(&mut value);
+    fs::write(path, value.to_string()).unwrap();
+}
+
+#[test]
+fn the_embedded_set_is_shown_without_a_name() {
+    let ran = run(&["data", "inspect"]);
+    insta::assert_snapshot!(ran.shown());
+    assert!(ran.out.lines().all(|line| line.chars().count() <= 100));
+}
+
+#[test]
+fn a_synthetic_set_is_shown() {
+    insta::assert_snapshot!(Made::new().run(&["data", "inspect", "./pour"]).shown());
+}
+
+#[test]
+fn what_is_shown_is_also_json() {
+    let json = run(&["data", "inspect", "--json"]).json();
+    assert_eq!((&json["episodes"], &json["frames"], &json["fps"]), (&json!(36), &json!(2226), &json!(10.0)));
+    assert_eq!(json["signals"].as_array().unwrap().len(), 8 + 7 + 1);
+    assert_eq!(json["labels"][0]["values"][1]["name"], "grasp");
+    let mut keys: Vec<&String> = json.as_object().unwrap().keys().collect();
+    keys.sort();
+    insta::assert_debug_snapshot!(keys);
+}
+
+#[test]
+fn columns_can_be_named() {
+    let made = Made::new();
+    let json =
+        made.run(&["data", "inspect", "./pour", "--json", "--label-key", "role", "--state-key", "action"]).json();
+    assert_eq!(json["labels"].as_array().unwrap().len(), 1);
+    assert_eq!(json["signals"][0]["key"], "action");
+    insta::assert_snapshot!(made.run(&["data", "inspect", "./pour", "--state-key", "stat"]).shown());
+}
+
+#[test]
+fn a_sound_set() {
+    insta::assert_snapshot!(Made::new().run(&["data", "validate", "./pour"]).shown());
+}
+
+#[test]
+fn the_wrong_directory() {
+    let made = Made::new();
+    insta::assert_snapshot!("no_directory", made.run(&["data", "inspect", "./powr"]).shown());
+    insta::assert_snapshot!("directory_above", made.run(&["data", "inspect", "./"]).shown());
+    insta::assert_snapshot!("directory_inside", made.run(&["data", "validate", "./pour/meta"]).shown());
+    insta::assert_snapshot!("no_directory_json", made.run(&["data", "inspect", "./powr", "--json"]).shown());
+    insta::assert_snapshot!("no_embedded_set", made.run(&["data", "inspect", "embedded:libero"]).shown());
+}
+
+#[test]
+fn an_older_version() {
+    let made = Made::new();
+    made.info(|info| info["codebase_version"] = "v2.1".into());
+    insta::assert_snapshot!(made.run(&["data", "validate", "./pour"]).shown());
+}
+
+#[test]
+fn several_faults() {
+    let made = Made::new();
+    made.info(|info| {
+        info["total_tasks"] = 5.into();
+        info["features"]["action"]["shape"] = json!([3]);
+    });
+    fs::remove_file(made.path("pour/meta/stats.json")).unwrap();
+    insta::assert_snapshot!("several_faults", made.run(&["data", "validate", "./pour"]).shown());
+    insta::assert_snapshot!("several_faults_json", made.run(&["data", "validate", "./pour", "--json"]).shown());
+}
+
+#[test]
+fn warnings_are_no_failure() {
+    let made = Made::new();
+    fs::remove_file(made.path("pour/meta/stats.json")).unwrap();
+    insta::assert_snapshot!(made.run(&["data", "validate", "./pour"]).shown());
+}
+
+#[test]
+fn nothing_is_written_over() {
+    let made = Made::new();
+    insta::assert_snapshot!(made.run(&["data", "synth", "recursive-pour", "./pour"]).shown());
+}
+
+#[test]
+fn skills_go_back_into_a_copy() {
+    let made = Made::new();
+    made.skills(&json!({
+        "feature": "skill",
+        "names": ["carry", "pour"],
+        "episodes": [
+            {"episode": 0, "skills": [{"from": 0, "to": 1, "skill": 0}, {"from": 1, "to": 3, "skill": 1}]},
+            {"episode": 3, "skills": [{"from": 10, "to": 16, "skill": 0}]},
+        ],
+    }));
+    let ran = made.run(&["data", "annotate", "./skills.json", "./pour", "./annotated"]);
+    insta::assert_snapshot!(ran.shown());
+    assert_eq!(made.run(&["data", "validate", "./annotated"]).code, 0);
+    let json = made.run(&["data", "inspect", "./annotated", "--json"]).json();
+    let label = json["labels"].as_array().unwrap().iter().find(|label| label["key"] == "skill").unwrap();
+    insta::assert_snapshot!(serde_json::to_string(&label["values"]).unwrap());
+}
+
+#[test]
+fn skills_that_do_not_fit() {
+    let made = Made::new();
+    made.skills(&json!({
+        "feature": "role",
+        "names": ["carry", "pour", "carry"],
+        "episodes": [
+            {"episode": 0, "skills": [{"from": 0, "to": 3, "skill": 0}, {"from": 2, "to": 4, "skill": 7}]},
+            {"episode": 1, "skills": [{"from": 5, "to": 5, "skill": 1}, {"from": 6, "to": 99, "skill": 1}]},
+            {"episode": 0, "skills": []},
+            {"episode": 80, "skills": []},
+        ],
+    }));
+    insta::assert_snapshot!(made.run(&["data", "annotate", "./skills.json", "./pour", "./annotated"]).shown());
+    assert!(!made.path("annotated").exists());
+}
+
+#[test]
+fn skills_that_are_none() {
+    let made = Made::new();
+    made.skills(&json!({"feature": "skill", "names": [], "episode": []}));
+    insta::assert_snapshot!(made.run(&["data", "annotate", "./skills.json", "./pour", "./annotated"]).shown());
+}
