@@ -101,11 +101,8 @@ pub(crate) struct Counters<'a> {
     pub(crate) row: usize,
     /// The first row, in the dataset.
     pub(crate) index: usize,
-    pub(crate) frame_index: &'a [i64],
     pub(crate) episode_index: &'a [i64],
-    pub(crate) indices: &'a [i64],
     pub(crate) task_index: &'a [i64],
-    pub(crate) timestamps: &'a [f32],
 }
 
 impl Columns {
@@ -137,7 +134,11 @@ impl Columns {
 
     /// The bytes that the columns take.
     pub fn bytes(&self) -> usize {
-        let options = [self.rewards.as_ref().map(|it| it.len() * 4), self.done.as_ref().map(Vec::len), self.success.as_ref().map(Vec::len)];
+        let options = [
+            self.rewards.as_ref().map(|it| it.len() * 4),
+            self.done.as_ref().map(Vec::len),
+            self.success.as_ref().map(Vec::len),
+        ];
         (self.states.values.len() + self.actions.values.len() + self.timestamps.len()) * 4
             + (self.tasks.len() + self.labels.values().map(Vec::len).sum::<usize>()) * 8
             + options.into_iter().flatten().sum::<usize>()
@@ -213,35 +214,29 @@ impl Part<'_> {
         roles: &Roles,
         check: &(dyn Fn(&Counters<'_>) -> Vec<Fault> + Sync),
     ) -> Result<Vec<Fault>, Error> {
-        let mut wanted = vec!["frame_index", "episode_index", "index", "task_index", "timestamp"];
+        let mut wanted = vec!["episode_index", "task_index", "timestamp"];
         let counters = wanted.len();
         wanted.extend([roles.state.as_str(), roles.action.as_str()]);
         wanted.extend([&roles.reward, &roles.done, &roles.success].into_iter().flatten().map(String::as_str));
         // In their own order, which is not that of the description.
         wanted.extend(self.labels.iter().map(|(key, _)| *key));
         let mut faults = Vec::new();
-        let mut integers = [const { Vec::new() }; 3];
+        let mut episode_index = Vec::new();
         table.scan(&wanted, |row, arrays| {
             let rows = row..row + arrays[0].len();
             let put = |column: &str, filled: Result<(), Bad>, expected: &str, array: &ArrayRef| {
                 table.fill(column, row, filled, expected, array)
             };
-            for (at, values) in integers.iter_mut().enumerate() {
-                values.resize(rows.len(), 0);
-                put(wanted[at], integers_of(&arrays[at], values), "integers", &arrays[at])?;
-            }
-            let [frame_index, episode_index, indices] = &integers;
-            put("task_index", integers_of(&arrays[3], &mut self.tasks[rows.clone()]), "integers", &arrays[3])?;
-            put("timestamp", rows_of(&arrays[4], 1, &mut self.timestamps[rows.clone()]), "numbers", &arrays[4])?;
+            episode_index.resize(rows.len(), 0);
+            put("episode_index", integers_of(&arrays[0], &mut episode_index), "integers", &arrays[0])?;
+            put("task_index", integers_of(&arrays[1], &mut self.tasks[rows.clone()]), "integers", &arrays[1])?;
+            put("timestamp", rows_of(&arrays[2], 1, &mut self.timestamps[rows.clone()]), "numbers", &arrays[2])?;
             faults.extend(check(&Counters {
                 file: table.file(),
                 row,
                 index: file.rows.start + row,
-                frame_index,
-                episode_index,
-                indices,
+                episode_index: &episode_index,
                 task_index: &self.tasks[rows.clone()],
-                timestamps: &self.timestamps[rows.clone()],
             }));
             let mut at = counters;
             for (width, values) in [&mut self.states, &mut self.actions] {

@@ -8,7 +8,7 @@ use crate::info::Info;
 use crate::table::Table;
 
 /// Where they are in a dataset.
-pub const EPISODES: &str = "meta/episodes";
+pub(crate) const EPISODES: &str = "meta/episodes";
 
 /// One demonstration.
 #[derive(Clone, Debug, PartialEq)]

@@ -133,7 +133,7 @@ impl Fault {
             Fault::StaleStats { .. } => "stale-stats",
             Fault::NoStats { .. } => "no-stats",
             Fault::ExtraFile { .. } => "extra-file",
-            _ => "no-frame",
+            Fault::NoFrame { .. } => "no-frame",
         }
     }
 

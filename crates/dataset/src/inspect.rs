@@ -18,7 +18,7 @@ use crate::video::VideoFile;
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The letters of a sparkline of a signal.
-pub const SPARK_WIDTH: usize = 32;
+const SPARK_WIDTH: usize = 32;
 
 /// The bars of a histogram of lengths.
 const LENGTH_BARS: usize = 16;

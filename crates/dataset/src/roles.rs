@@ -9,7 +9,7 @@ use crate::fault::{Error, Fault};
 use crate::info::{Dtype, Feature, Info};
 
 /// Columns that lerobot adds to every dataset.
-pub const AUTOMATIC: [&str; 5] = ["timestamp", "frame_index", "episode_index", "index", "task_index"];
+pub(crate) const AUTOMATIC: [&str; 5] = ["timestamp", "frame_index", "episode_index", "index", "task_index"];
 
 /// What the user says about columns; `None` leaves it to detection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub struct Roles {
 }
 
 /// Decides the roles; reports all that cannot be decided.
-pub fn roles(info: &Info, overrides: &Overrides) -> Result<Roles, Error> {
+pub(crate) fn roles(info: &Info, overrides: &Overrides) -> Result<Roles, Error> {
     let mut faults = Vec::new();
     let mut vector = |role, chosen: &Option<String>, usual: &[&str], word| match vector(info, role, chosen, usual, word) {
         Ok(key) => key,

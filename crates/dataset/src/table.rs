@@ -50,7 +50,9 @@ impl Table {
         match u64::try_from(claimed) {
             Ok(rows) if rows <= most => {}
             _ => {
-                return Err(malformed(file, format!("it claims {claimed} rows in {} bytes", table.blob.length())).into());
+                return Err(
+                    malformed(file, format!("it claims {claimed} rows in {} bytes", table.blob.length())).into()
+                );
             }
         }
         Ok(table)
@@ -179,7 +181,7 @@ impl Table {
             known.truncate(MOST);
             known.push("…");
         }
-        let expected = format!("it beside {}", known.join(", "));
+        let expected = format!("a column of that name beside {}", known.join(", "));
         Fault::MissingColumn { file: self.file.clone(), column: column.to_string(), expected }
     }
 
@@ -319,7 +321,7 @@ pub(crate) fn rows_of(array: &ArrayRef, width: usize, out: &mut [f32]) -> Result
             let list = array.as_fixed_size_list();
             match usize::try_from(*found) {
                 Ok(found) if found == width => {
-                    let from = list.value_offset_at(0) as usize;
+                    let from = list.value_offset_at(0);
                     singles_of(&list.values().slice(from, array.len() * width), out).map_err(|bad| in_rows(bad, width))
                 }
                 found => Err(Bad::Width { row: 0, found: found.unwrap_or(0), expected: width }),

@@ -7,7 +7,7 @@ use crate::files::Root;
 use crate::table::Table;
 
 /// Where they are in a dataset.
-pub const TASKS: &str = "meta/tasks.parquet";
+pub(crate) const TASKS: &str = "meta/tasks.parquet";
 
 /// No dataset that we know has more tasks.
 const MAX_TASKS: i64 = 1 << 24;

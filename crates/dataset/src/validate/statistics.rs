@@ -100,7 +100,8 @@ fn stale(key: &str, found: &FeatureStats, counted: &Moments) -> Option<Fault> {
             [("min", &found.min, place.min), ("max", &found.max, place.max), ("mean", &found.mean, mean)]
         {
             let Some(value) = list.get(at) else { continue };
-            if !((value - counted).abs() <= TOLERANCE * range) {
+            let off = (value - counted).abs();
+            if off.is_nan() || off > TOLERANCE * range {
                 let name = if list.len() > 1 { format!("{name}[{at}]") } else { name.to_string() };
                 return fault(&name, shown(*value), shown(counted));
             }

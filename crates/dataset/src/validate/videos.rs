@@ -100,7 +100,8 @@ fn describe(info: &Info, camera: &str, video: &VideoFile, notes: &mut Notes) {
         }]);
     }
     let rate = video.rate();
-    if info.fps > 0.0 && !((rate - info.fps).abs() <= RATE_TOLERANCE * info.fps) {
+    let off = (rate - info.fps).abs();
+    if info.fps > 0.0 && (off.is_nan() || off > RATE_TOLERANCE * info.fps) {
         notes.extend([Fault::WrongRate { file, found: rate, expected: info.fps }]);
     }
 }
@@ -116,7 +117,8 @@ fn wanted(fps: f64, video: &VideoFile, stretches: &[Stretch], notes: &mut Notes)
     let mut before: Option<f64> = None;
     for &Stretch { episode, frames, from, to } in stretches {
         let expected = frames as f64 / fps;
-        if !((to - from - expected).abs() <= SPAN_TOLERANCE / fps) {
+        let off = (to - from - expected).abs();
+        if off.is_nan() || off > SPAN_TOLERANCE / fps {
             notes.add("span", Fault::WrongSpan { file: file(), episode, from, to, expected, count: 1 });
         }
         if let Some(before) = before.filter(|before| from < before - TOLERANCE) {

@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn numbers_are_exp_golomb() {
-        let mut bits = Bits { bytes: &[0b1_010_011_0, 0b0100_0010, 0b1000_0000], at: 0 };
+        let mut bits = Bits { bytes: &[0b1010_0110, 0b0100_0010, 0b1000_0000], at: 0 };
         let numbers: Vec<_> = std::iter::from_fn(|| bits.number()).take(5).collect();
         assert_eq!(numbers, [0, 1, 2, 3, 4]);
         let zeros = [0; 8];

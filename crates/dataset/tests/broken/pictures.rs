@@ -59,8 +59,10 @@ fn a_video_that_was_never_fetched() {
 fn a_codec_that_nobody_decodes() {
     let set = Set::sound();
     set.bytes(VIDEO, |bytes| {
-        let at = bytes.windows(4).rposition(|name| name == b"av01").unwrap();
-        bytes[at..at + 4].copy_from_slice(b"hev1");
+        for (old, new) in [(b"av01", b"hvc1"), (b"av1C", b"hvcC")] {
+            let at = bytes.windows(4).rposition(|name| name == old).unwrap();
+            bytes[at..at + 4].copy_from_slice(new);
+        }
     });
     insta::assert_snapshot!(told(&set));
 }
