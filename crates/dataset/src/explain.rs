@@ -347,11 +347,19 @@ fn convert_hint(directory: Option<&str>) -> String {
         let parent = path.parent().map(|parent| parent.display().to_string()).filter(|parent| !parent.is_empty());
         Some((name, parent.unwrap_or_else(|| ".".to_string())))
     });
-    let (name, parent) = place.unwrap_or(("<name>".to_string(), "<directory above it>".to_string()));
+    let (name, parent) = place.unwrap_or(("<name>".to_string(), "<directory-above-it>".to_string()));
     format!(
         "convert it in place with lerobot 0.4, which keeps the old one as `{name}_old`:\n  \
-         {CONVERT_V21} --repo-id={name} --root={parent} --push-to-hub=false"
+         {CONVERT_V21} --repo-id={} --root={} --push-to-hub=false",
+        quoted(&name),
+        quoted(&parent),
     )
+}
+
+/// As a shell takes it for one word.
+fn quoted(text: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || "._/-<>".contains(letter);
+    if text.chars().all(plain) { text.to_string() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 fn usual(role: &str) -> &'static str {
@@ -370,4 +378,17 @@ fn listed(names: &[String]) -> String {
         text.push(format!("{} more", names.len() - MOST));
     }
     text.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_survives_odd_names() {
+        let hint = convert_hint(Some("my sets/o'brien"));
+        assert!(hint.contains(r"--repo-id='o'\''brien' --root='my sets' --push"), "{hint}");
+        assert!(convert_hint(Some("pour")).contains("--repo-id=pour --root=. "));
+        assert!(convert_hint(None).contains("--repo-id=<name> --root=<directory-above-it> "));
+    }
 }

@@ -45,18 +45,18 @@ fn heading(inspection: &Inspection) -> String {
         "" => String::new(),
         bars => format!("   {} ▕{bars}▏ {}", lengths.min, lengths.max),
     };
+    let spread = match lengths.min == lengths.max {
+        true => format!("{} frames an episode", lengths.min),
+        false => format!("{} to {} frames an episode, {} in the middle", lengths.min, lengths.max, lengths.median),
+    };
     format!(
-        "{}: LeRobot {}{robot}\n\n  {}, {}, {}\n  {} at {fps} frames per second\n  \
-         {} to {} frames an episode, {} in the middle{histogram}\n",
+        "{}: LeRobot {}{robot}\n\n  {}, {}, {}\n  {} at {fps} frames per second\n  {spread}{histogram}\n",
         inspection.dataset,
         inspection.version,
         counted(*episodes as u64, "episode", "episodes"),
         counted(*frames as u64, "frame", "frames"),
         counted(inspection.tasks.len() as u64, "task", "tasks"),
         duration(*duration_s),
-        lengths.min,
-        lengths.max,
-        lengths.median,
     )
 }
 
@@ -174,6 +174,7 @@ fn number(value: f64) -> String {
 
 fn duration(seconds: f64) -> String {
     match seconds {
+        short if short < 10.0 => format!("{short:.1} seconds"),
         short if short < 120.0 => format!("{short:.0} seconds"),
         middle if middle < 7200.0 => format!("{:.1} minutes", middle / 60.0),
         long => format!("{:.1} hours", long / 3600.0),
