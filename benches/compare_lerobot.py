@@ -83,6 +83,8 @@ def parse_arguments():
     parser.add_argument("--only", nargs="+", default=["libero_goal", "libero_object"], help="the datasets")
     parser.add_argument("--binary", type=Path, default=TARGET / "release" / "examples" / "load_speed",
                         help="our example [default: target/release/examples/load_speed]")
+    parser.add_argument("--plain-binary", type=Path,
+                        help="the example built without `--features asm`, to have its pictures measured in the same run")
     parser.add_argument("--repetitions", type=int, default=3, help="runs of each side; the best counts [default: 3]")
     parser.add_argument("--seconds", type=float, default=4, help="how long each of lerobot's ways runs [default: 4]")
     parser.add_argument("--peer-only", action="store_true", help="only lerobot's side")
@@ -126,6 +128,9 @@ def compare(dataset, folder, environment, arguments):
                 runs.setdefault((kind, name), []).append(result)
         if not arguments.peer_only:
             ours.append(run_ours(arguments.binary, dataset, arguments.seconds))
+            if arguments.plain_binary:
+                plain = run_example(arguments.plain_binary, dataset, "pictures", arguments.seconds)
+                ours[-1]["plain_frame_windows_per_second"] = plain["windows_per_second"]
     peer = {}
     for (kind, name), results in runs.items():
         best = {key: (max if key.startswith("per_") else min)(result[key] for result in results) for key in results[0]}
@@ -157,6 +162,8 @@ def judge(row):
         "frame_windows_memory": ours["frame_windows_peak_bytes"] / frames["peak_bytes"],
         "frame_windows_memory_less_baseline": ours["frame_windows_peak_bytes"] / max(frames["peak_bytes"] - base, 1e5),
     }
+    if "plain_frame_windows_per_second" in ours:
+        row["ratios"]["plain_frame_windows"] = ours["plain_frame_windows_per_second"] / frames["per_second"]
     row["missed"] = [name for name, goal in GOALS.items() if row["ratios"][name] < goal]
 
 
