@@ -45,6 +45,15 @@ pub(crate) enum Command {
     /// Look at, check, make and annotate datasets of robot demonstrations
     #[command(subcommand)]
     Data(DataCommand),
+    /// Encode the pictures of a dataset once, and keep their features for all that follows
+    #[command(after_help = "Examples:
+  refactor-vla features
+  refactor-vla features demonstrations/libero_goal --encoder pixels:16 --cache features
+
+Features that are there are not computed again, and a run that was stopped goes on where it was.
+Without `--cache` they are in `$REFACTOR_VLA_CACHE`, or in `refactor-vla` where caches of the
+user are.")]
+    Features(FeaturesArgs),
     /// Print a completion script for a shell
     #[command(after_help = "Example:
   refactor-vla completions bash > ~/.local/share/bash-completion/completions/refactor-vla")]
@@ -174,6 +183,27 @@ pub(crate) struct ValidateArgs {
     #[arg(long)]
     pub(crate) decode: bool,
     /// Print what was found as a JSON list
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) keys: KeyArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FeaturesArgs {
+    /// The dataset: a directory, or `embedded:libero_goal_mini`
+    #[arg(value_name = "DIR", default_value = "embedded:libero_goal_mini")]
+    pub(crate) dataset: String,
+    /// What encodes: `pixels`, the picture made small (20×20), or `pixels:SIDE`
+    #[arg(long, value_name = "ENCODER", default_value = "pixels")]
+    pub(crate) encoder: String,
+    /// The directory that keeps features
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache: Option<PathBuf>,
+    /// How much memory decoded pictures may take, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) memory: u32,
+    /// Print JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

@@ -8,6 +8,7 @@ mod completions;
 mod corpus;
 mod data;
 mod failure;
+mod features;
 mod files;
 mod library;
 mod program;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         Command::Program(command) => program::run(command),
         Command::Library(LibraryCommand::Compress(options)) => library::compress(&options),
         Command::Data(command) => data::run(command),
+        Command::Features(options) => features::run(&options),
         Command::Completions { shell } => completions::run(shell),
     };
     match done {

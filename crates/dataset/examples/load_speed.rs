@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use dataset::{
-    CameraId, Dataset, EpisodeId, FRAGMENT_LENGTH, FragmentIndex, FrameIndex, FrameKey, FrameOptions, FrameReader, Overrides,
-    Root, Shuffled,
+    CameraId, Dataset, EpisodeId, FRAGMENT_LENGTH, FragmentIndex, FrameIndex, FrameKey, FrameOptions, FrameReader,
+    Overrides, Root, Shuffled,
 };
 use serde_json::json;
 
@@ -76,7 +76,12 @@ fn numbers(dataset: &Dataset, index: &FragmentIndex, patience: Duration) -> Resu
 }
 
 /// Random windows with all cameras decoded.
-fn pictures(dataset: &Dataset, index: &FragmentIndex, patience: Duration, cache: usize) -> Result<(usize, f64), Box<dyn Error>> {
+fn pictures(
+    dataset: &Dataset,
+    index: &FragmentIndex,
+    patience: Duration,
+    cache: usize,
+) -> Result<(usize, f64), Box<dyn Error>> {
     let sampler = Shuffled::new(index, BATCH, 0)?;
     let reader = FrameReader::new(dataset, FrameOptions { cache_bytes: cache, ..FrameOptions::default() });
     let cameras = dataset.roles().cameras.len();
@@ -87,7 +92,9 @@ fn pictures(dataset: &Dataset, index: &FragmentIndex, patience: Duration, cache:
         for fragment in sampler.batch(step) {
             let frames = index.get(fragment).frames;
             black_box(dataset.window(frames.clone()));
-            wanted.extend((0..cameras).flat_map(|camera| frames.clone().map(move |at| (CameraId(camera), FrameIndex(at)))));
+            wanted.extend(
+                (0..cameras).flat_map(|camera| frames.clone().map(move |at| (CameraId(camera), FrameIndex(at)))),
+            );
         }
         black_box(reader.read(&wanted)?);
         step += 1;

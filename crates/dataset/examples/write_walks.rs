@@ -19,7 +19,9 @@ const TASKS: u64 = 10;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [out, datasets] = arguments.as_slice() else { return Err("wanted a directory and a number of datasets".into()) };
+    let [out, datasets] = arguments.as_slice() else {
+        return Err("wanted a directory and a number of datasets".into());
+    };
     let number = |dtype: Dtype, width: usize| Feature::new(dtype, &[width]);
     let features = [
         ("observation.state", number(Dtype::Float32, 8)),

@@ -60,7 +60,9 @@ impl Root {
                 let opened = File::open(path.join(file)).map_err(|error| unreadable(file, &error))?;
                 let metadata = opened.metadata().map_err(|error| unreadable(file, &error))?;
                 if !metadata.is_file() {
-                    return Err(Fault::Unreadable { file: file.to_string(), reason: "it is no file".to_string() }.into());
+                    return Err(
+                        Fault::Unreadable { file: file.to_string(), reason: "it is no file".to_string() }.into()
+                    );
                 }
                 Ok(Blob::File { file: Arc::new(opened), length: metadata.len() })
             }

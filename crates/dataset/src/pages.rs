@@ -36,7 +36,8 @@ pub(crate) fn check(
     for &group in groups {
         for (leaf, column) in metadata.row_group(group).columns().iter().enumerate() {
             if wanted(leaf) {
-                check_chunk(blob, column).map_err(|reason| format!("{reason} in column `{}`", column.column_path().string()))?;
+                check_chunk(blob, column)
+                    .map_err(|reason| format!("{reason} in column `{}`", column.column_path().string()))?;
             }
         }
     }

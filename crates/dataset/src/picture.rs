@@ -68,7 +68,6 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::print_stderr, reason = "a test that skips says so")]
     fn pictures_of_the_tiny_set_are_those_of_pillow() {
         use arrow_array::cast::AsArray;
         let path = "../../../shared/data/libero_object_image_tiny/data/chunk-000/file-000.parquet";

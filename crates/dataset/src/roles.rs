@@ -48,7 +48,8 @@ pub struct Roles {
 /// Decides the roles; reports all that cannot be decided.
 pub(crate) fn roles(info: &Info, overrides: &Overrides) -> Result<Roles, Error> {
     let mut faults = Vec::new();
-    let mut vector = |role, chosen: &Option<String>, usual: &[&str], word| match vector(info, role, chosen, usual, word) {
+    let mut vector = |role, chosen: &Option<String>, usual: &[&str], word| match vector(info, role, chosen, usual, word)
+    {
         Ok(key) => key,
         Err(fault) => {
             faults.push(fault);
@@ -88,7 +89,8 @@ fn vector(
             Some(fault) => Err(fault),
         };
     }
-    let vectors: Vec<&str> = keys(info, |key, it| is_vector(it) && !AUTOMATIC.contains(&key) && !key.starts_with("next."));
+    let vectors: Vec<&str> =
+        keys(info, |key, it| is_vector(it) && !AUTOMATIC.contains(&key) && !key.starts_with("next."));
     if let Some(key) = usual.iter().find(|key| vectors.contains(key)) {
         return Ok(key.to_string());
     }
@@ -123,7 +125,13 @@ fn single(info: &Info, usual: &[&str], fits: impl Fn(&Feature) -> bool) -> Optio
 }
 
 /// Why a column that the user named cannot have its role.
-fn misfit(info: &Info, role: &'static str, key: &str, expected: &str, fits: impl Fn(&Feature) -> bool) -> Option<Fault> {
+fn misfit(
+    info: &Info,
+    role: &'static str,
+    key: &str,
+    expected: &str,
+    fits: impl Fn(&Feature) -> bool,
+) -> Option<Fault> {
     match info.feature(key) {
         None => Some(Fault::UnknownKey { key: key.to_string(), candidates: owned(&keys(info, |_, it| fits(it))) }),
         Some(feature) if fits(feature) => None,
@@ -213,7 +221,8 @@ mod tests {
             ("motors", Dtype::Float32, &[2]),
         ]);
         let error = roles(&info, &Overrides::default()).unwrap_err();
-        let [Fault::NoRole { role: "state", candidates, .. }, Fault::NoRole { role: "action", .. }] = error.faults() else {
+        let [Fault::NoRole { role: "state", candidates, .. }, Fault::NoRole { role: "action", .. }] = error.faults()
+        else {
             panic!("both roles are open: {error}");
         };
         assert_eq!(candidates, &["left.state", "right.state"]);

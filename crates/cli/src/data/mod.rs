@@ -38,7 +38,7 @@ fn recursive_pour(out: &Path, demos: u32, seed: u64) -> Result<(), Failure> {
 }
 
 /// Where a dataset is: in a directory, or in the program.
-fn root(written: &str) -> Result<Root, Failure> {
+pub(crate) fn root(written: &str) -> Result<Root, Failure> {
     let Some(name) = written.strip_prefix(EMBEDDED) else {
         return Ok(Root::Directory(PathBuf::from(written)));
     };
@@ -51,7 +51,7 @@ fn root(written: &str) -> Result<Root, Failure> {
     })
 }
 
-fn overrides(keys: &KeyArgs) -> Overrides {
+pub(crate) fn overrides(keys: &KeyArgs) -> Overrides {
     let some = |keys: &Vec<String>| (!keys.is_empty()).then(|| keys.clone());
     Overrides {
         state: keys.state_key.clone(),

@@ -17,6 +17,7 @@ fn help_texts() {
         ("data_synth", &["data", "synth"]),
         ("data_synth_recursive-pour", &["data", "synth", "recursive-pour"]),
         ("data_annotate", &["data", "annotate"]),
+        ("features", &["features"]),
         ("library", &["library"]),
         ("library_compress", &["library", "compress"]),
         ("completions", &["completions"]),

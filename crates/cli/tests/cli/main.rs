@@ -3,6 +3,7 @@
 
 mod data;
 mod errors;
+mod features;
 mod help;
 mod library;
 mod program;

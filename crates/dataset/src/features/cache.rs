@@ -42,8 +42,11 @@ const DIGITS: usize = 16;
 /// The features of one camera's pictures, all of them there.
 #[derive(Clone, Debug)]
 pub struct FeatureCache {
+    folder: String,
     width: usize,
     frames: usize,
+    /// How many frames [`FeatureCache::fill`] had to encode.
+    encoded: usize,
     shards: Vec<Shard>,
 }
 
@@ -76,7 +79,8 @@ impl FeatureCache {
         let folder = folder(&fingerprint(dataset, camera)?, &encoder.fingerprint());
         let shards = ranges(dataset.frames()).map(|frames| shard(cache, &folder, &frames, encoder.width()));
         let shards: Option<Vec<Shard>> = shards.collect();
-        Ok(shards.map(|shards| FeatureCache { width: encoder.width(), frames: dataset.frames(), shards }))
+        let (width, frames) = (encoder.width(), dataset.frames());
+        Ok(shards.map(|shards| FeatureCache { folder, width, frames, encoded: 0, shards }))
     }
 
     /// Computes the features that are not there yet.
@@ -95,6 +99,7 @@ impl FeatureCache {
         fs::create_dir_all(&place).map_err(|error| unwritable(&place.display().to_string(), &error))?;
         let reader = FrameReader::new(dataset, options);
         let mut shards = Vec::new();
+        let mut encoded = 0;
         for frames in ranges(dataset.frames()) {
             let known = |done| Filling { done, frames: dataset.frames() };
             let shard = match shard(&cache, &folder, &frames, width) {
@@ -102,6 +107,7 @@ impl FeatureCache {
                 None => {
                     let mut count = |done| progress(known(frames.start + done));
                     let values = encode(&reader, camera, frames.clone(), encoder, &mut count)?;
+                    encoded += frames.len();
                     write(&place, &name(&frames), &values, width, &encoder.name())?;
                     let written = self::shard(&cache, &folder, &frames, width);
                     written.ok_or_else(|| lost(&format!("{folder}/{}", name(&frames))))?
@@ -110,7 +116,17 @@ impl FeatureCache {
             progress(known(frames.end));
             shards.push(shard);
         }
-        Ok(FeatureCache { width, frames: dataset.frames(), shards })
+        Ok(FeatureCache { folder, width, frames: dataset.frames(), encoded, shards })
+    }
+
+    /// Where it is, below the directory or root of the cache.
+    pub fn folder(&self) -> &str {
+        &self.folder
+    }
+
+    /// How many frames were encoded when it was filled; the others were there.
+    pub fn encoded(&self) -> usize {
+        self.encoded
     }
 
     /// The number of values for each frame.
@@ -221,7 +237,8 @@ fn write(folder: &Path, name: &str, values: &[f16], width: usize, encoder: &str)
     let view = TensorView::new(Dtype::F16, vec![values.len() / width.max(1), width], &bytes);
     let view = view.map_err(|error| failed(error.to_string()))?;
     let metadata = HashMap::from([("encoder".to_string(), encoder.to_string())]);
-    let content = safetensors::serialize([(TENSOR, view)], Some(metadata)).map_err(|error| failed(error.to_string()))?;
+    let content =
+        safetensors::serialize([(TENSOR, view)], Some(metadata)).map_err(|error| failed(error.to_string()))?;
     let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
         file.write_all(&content)?;
         file.as_file().sync_all()?;

@@ -80,7 +80,7 @@ mod tests {
         let pixels: Vec<u8> = (0..5 * 4).flat_map(|at| [if at % 5 < 2 { 0 } else { 255 }, 51, 255]).collect();
         let frame = Frame { width: 5, height: 4, pixels: pixels.into() };
         let mut out = [0.0; 12];
-        PixelEncoder::new(2).encode(&[frame.clone()], &mut out).unwrap();
+        PixelEncoder::new(2).encode(std::slice::from_ref(&frame), &mut out).unwrap();
         assert_eq!(out, [0.0, 0.2, 1.0, 1.0, 0.2, 1.0, 0.0, 0.2, 1.0, 1.0, 0.2, 1.0]);
         assert!(PixelEncoder::new(6).encode(&[frame], &mut [0.0; 108]).is_err());
     }

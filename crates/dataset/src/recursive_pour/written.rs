@@ -63,7 +63,8 @@ mod tests {
         assert_eq!(dataset.columns().states.values, states);
         // The order of these columns in the file is another than that of their names.
         for (key, of) in [("role", 0), ("level", 1), ("label", 2)] {
-            let column = |demo: &super::super::Demo| [demo.rows().role, demo.rows().level, demo.rows().label][of].clone();
+            let column =
+                |demo: &super::super::Demo| [demo.rows().role, demo.rows().level, demo.rows().label][of].clone();
             assert_eq!(dataset.columns().labels[key], written.iter().flat_map(column).collect::<Vec<i64>>(), "{key}");
         }
     }

@@ -19,7 +19,11 @@ fn decode_all(decoder: &mut Decoder, content: Vec<u8>) -> Result<usize, Error> {
     let video = VideoFile::open(Blob::Memory(Bytes::from(content)), "clip.mp4")?;
     let wanted: Vec<usize> = (0..video.frames()).collect();
     let mut count = 0;
-    decoder.decode(&video, &wanted, &mut |_, _| Ok(count += 1))?;
+    let sink = &mut |_, _| {
+        count += 1;
+        Ok(())
+    };
+    decoder.decode(&video, &wanted, sink)?;
     Ok(count)
 }
 

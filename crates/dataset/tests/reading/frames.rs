@@ -1,8 +1,6 @@
 //! Pictures on demand: the same whichever way they are asked for.
 
-use dataset::{
-    CameraId, Dataset, FrameIndex, FrameKey, FrameOptions, FrameReader, Fault, Overrides, Root, embedded,
-};
+use dataset::{CameraId, Dataset, Fault, FrameIndex, FrameKey, FrameOptions, FrameReader, Overrides, Root, embedded};
 
 use crate::shared_set;
 

@@ -1,8 +1,9 @@
 //! Whole datasets: what is read is what was written, by us or by lerobot.
+#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "tests, and what they skip is told")]
 
-mod goldens;
 mod features;
 mod frames;
+mod goldens;
 mod shared_sets;
 
 use std::path::PathBuf;

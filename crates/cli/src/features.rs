@@ -1,0 +1,133 @@
+//! `features …`: fills the cache of visual features.
+
+use std::env;
+use std::io::{self, IsTerminal as _};
+use std::path::PathBuf;
+
+use dataset::features::{FeatureCache, Filling, FrameEncoder, PixelEncoder};
+use dataset::{CameraId, Dataset, FrameOptions};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use crate::args::FeaturesArgs;
+use crate::data::{overrides, root};
+use crate::failure::{Failure, Problem};
+use crate::files;
+use crate::table::{Align, table};
+
+/// The variable that says where caches are.
+const CACHE_VARIABLE: &str = "REFACTOR_VLA_CACHE";
+
+/// What is there for one camera.
+#[derive(Debug, Serialize)]
+struct Filled {
+    camera: String,
+    encoder: String,
+    frames: usize,
+    width: usize,
+    /// Frames that were encoded now; the others were there.
+    encoded: usize,
+    folder: PathBuf,
+}
+
+/// Computes the features that are not there yet.
+pub(crate) fn run(options: &FeaturesArgs) -> Result<(), Failure> {
+    let mut encoder = encoder(&options.encoder)?;
+    let directory = match &options.cache {
+        Some(directory) => directory.clone(),
+        None => default_cache()?,
+    };
+    let dataset = Dataset::open(root(&options.dataset)?, &overrides(&options.keys))?;
+    if dataset.roles().cameras.is_empty() {
+        return Err(Problem::new(format!("`{}` has no camera, so there is nothing to encode", options.dataset))
+            .hint("run `refactor-vla data inspect` to see what it has")
+            .into());
+    }
+    let memory = FrameOptions { cache_bytes: 0, stream_bytes: (options.memory as usize) << 20 };
+    let mut filled = Vec::new();
+    for (at, camera) in dataset.roles().cameras.iter().enumerate() {
+        let cache = watched(camera, |progress| {
+            FeatureCache::fill(&dataset, CameraId(at), &mut encoder, &directory, memory, progress)
+        })?;
+        filled.push(Filled {
+            camera: camera.clone(),
+            encoder: encoder.name(),
+            frames: cache.frames(),
+            width: cache.width(),
+            encoded: cache.encoded(),
+            folder: directory.join(cache.folder()),
+        });
+    }
+    match options.json {
+        true => files::print(&files::json_bytes(&filled)?),
+        false => files::print(text(&filled).as_bytes()),
+    }
+}
+
+/// The encoder that a user names.
+fn encoder(written: &str) -> Result<PixelEncoder, Failure> {
+    let side = match written.split_once(':') {
+        None if written == "pixels" => return Ok(PixelEncoder::default()),
+        Some(("pixels", side)) => side.parse::<usize>().ok().filter(|side| (1..=256).contains(side)),
+        _ => None,
+    };
+    side.map(PixelEncoder::new).ok_or_else(|| {
+        Problem::new(format!("there is no encoder `{written}`"))
+            .fact("expected", "`pixels`, or `pixels:SIDE` with a side from 1 to 256")
+            .hint("encoders with weights, such as DINOv2, are not part of the program yet")
+            .into()
+    })
+}
+
+/// Where features are kept if the user does not say.
+fn default_cache() -> Result<PathBuf, Failure> {
+    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set(CACHE_VARIABLE)
+        .or_else(|| set("XDG_CACHE_HOME").map(|home| home.join("refactor-vla")))
+        .or_else(|| set("HOME").map(|home| home.join(".cache").join("refactor-vla")))
+        .or_else(|| set("LOCALAPPDATA").map(|home| home.join("refactor-vla")))
+        .ok_or_else(|| {
+            Problem::new("there is no directory for caches: `HOME` is not set")
+                .hint(format!("give one with `--cache`, or set `{CACHE_VARIABLE}`"))
+                .into()
+        })
+}
+
+fn text(filled: &[Filled]) -> String {
+    let columns = [
+        ("camera", Align::Left),
+        ("encoder", Align::Left),
+        ("frames", Align::Right),
+        ("width", Align::Right),
+        ("encoded now", Align::Right),
+        ("in", Align::Left),
+    ];
+    let row = |it: &Filled| {
+        vec![
+            it.camera.clone(),
+            it.encoder.clone(),
+            it.frames.to_string(),
+            it.width.to_string(),
+            it.encoded.to_string(),
+            it.folder.display().to_string(),
+        ]
+    };
+    table(&columns, &filled.iter().map(row).collect::<Vec<_>>())
+}
+
+/// Runs the work, with its progress on stderr if somebody is there to see it.
+fn watched<T>(camera: &str, work: impl FnOnce(&mut dyn FnMut(Filling)) -> T) -> T {
+    if !io::stderr().is_terminal() {
+        return work(&mut |_| {});
+    }
+    let bar = ProgressBar::new(0).with_message(camera.to_string());
+    if let Ok(style) = ProgressStyle::with_template("{elapsed} {bar:40} {pos}/{len} {msg}, {per_sec}, {eta} left") {
+        bar.set_style(style);
+    }
+    let done = work(&mut |filling| {
+        bar.set_length(filling.frames as u64);
+        bar.set_position(filling.done as u64);
+    });
+    bar.finish_and_clear();
+    done
+}
