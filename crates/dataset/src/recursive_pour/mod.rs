@@ -32,7 +32,7 @@
 //!
 //! let demo = Demo::record(Depth::new(2)?, SEED_TRAIN, 0);
 //! let inner_pour = &demo.actions[2..6];
-//! assert_eq!(demo.state(2)?.rollout(inner_pour), demo.rewards[2..6].iter().sum());
+//! assert_eq!(demo.state(2)?.rollout(inner_pour), demo.rewards[2..6].iter().sum::<f32>());
 //! assert_eq!(demo.state(0)?.rollout(inner_pour), 0.0, "nothing reaches the bowl while cup 1 stands at home");
 //! # Ok::<(), PourError>(())
 //! ```
