@@ -3,17 +3,26 @@
 //! Their files are in `datasets/` of the repository, and the program holds them byte for byte. On the command line they
 //! are addressed as `embedded:<name>`.
 
-use crate::files::{EmbeddedFiles, Root};
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::files::Root;
+
+/// Path and content of each file of an embedded dataset.
+type EmbeddedFiles = &'static [(&'static str, &'static [u8])];
 
 /// The names that [`embedded`] knows.
 pub const NAMES: &[&str] = &["libero_goal_mini"];
 
 /// The dataset of a name.
 pub fn embedded(name: &str) -> Option<Root> {
-    match name {
-        "libero_goal_mini" => Some(Root::Embedded("libero_goal_mini", LIBERO_GOAL_MINI)),
-        _ => None,
-    }
+    let files = match name {
+        "libero_goal_mini" => LIBERO_GOAL_MINI,
+        _ => return None,
+    };
+    let files = files.iter().map(|(path, content)| (path.to_string(), Bytes::from_static(content))).collect();
+    Some(Root::Memory { name: format!("embedded:{name}"), files: Arc::new(files) })
 }
 
 /// Paths and contents of the files of a dataset.
@@ -47,8 +56,7 @@ mod tests {
     #[test]
     fn every_file_of_an_embedded_set_is_in_the_program() {
         for name in NAMES {
-            let Some(Root::Embedded(known, files)) = embedded(name) else { panic!("`{name}` is not embedded") };
-            assert_eq!(known, *name);
+            let Some(Root::Memory { files, .. }) = embedded(name) else { panic!("`{name}` is not embedded") };
             let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../datasets").join(name);
             let on_disk = Root::Directory(folder.clone());
             let parts =
@@ -59,11 +67,11 @@ mod tests {
                 listed.extend(on_disk.list(&part));
             }
             listed.sort();
-            assert_eq!(files.iter().map(|(path, _)| *path).collect::<Vec<_>>(), listed);
-            for (path, content) in files {
+            assert_eq!(files.keys().cloned().collect::<Vec<_>>(), listed);
+            for (path, content) in files.iter() {
                 assert!(std::fs::read(folder.join(path)).unwrap() == *content, "`{path}` differs");
             }
-            let bytes: usize = files.iter().map(|(_, content)| content.len()).sum();
+            let bytes: usize = files.values().map(Bytes::len).sum();
             assert!(bytes <= MAX_BYTES, "{bytes} bytes");
         }
         assert!(embedded("libero").is_none());

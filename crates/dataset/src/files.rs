@@ -1,8 +1,9 @@
-//! Where the files of a dataset are: in a directory, or embedded in the program.
+//! Where the files of a dataset are: in a directory, or in memory.
 //!
-//! Everything above this module reads through [`Root`] and [`Blob`], so that a dataset in the binary and one on disk are
-//! read by the same code. Paths are relative to the dataset, with `/` between their parts.
+//! Everything above this module reads through [`Root`] and [`Blob`], so that a dataset in the program itself and one on disk
+//! are read by the same code. Paths are relative to the dataset, with `/` between their parts.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
@@ -13,16 +14,18 @@ use parquet::file::reader::{ChunkReader, Length};
 
 use crate::fault::{Error, Fault};
 
-/// The files of an embedded dataset: relative path and content, in order of path.
-pub type EmbeddedFiles = &'static [(&'static str, &'static [u8])];
-
 /// Where a dataset is.
 #[derive(Clone, Debug)]
 pub enum Root {
     /// A directory on disk.
     Directory(PathBuf),
-    /// A dataset in the program itself, with its name.
-    Embedded(&'static str, EmbeddedFiles),
+    /// Files in memory, such as those of a dataset that is part of the program.
+    Memory {
+        /// How a user addresses it.
+        name: String,
+        /// Content by path.
+        files: Arc<BTreeMap<String, Bytes>>,
+    },
 }
 
 impl Root {
@@ -30,7 +33,7 @@ impl Root {
     pub fn shown(&self) -> String {
         match self {
             Root::Directory(path) => path.display().to_string(),
-            Root::Embedded(name, _) => format!("embedded:{name}"),
+            Root::Memory { name, .. } => name.clone(),
         }
     }
 
@@ -38,7 +41,7 @@ impl Root {
     pub fn directory(&self) -> Option<&Path> {
         match self {
             Root::Directory(path) => Some(path),
-            Root::Embedded(..) => None,
+            Root::Memory { .. } => None,
         }
     }
 
@@ -46,7 +49,7 @@ impl Root {
     pub fn has(&self, file: &str) -> bool {
         match self {
             Root::Directory(path) => path.join(file).is_file(),
-            Root::Embedded(_, files) => files.iter().any(|(name, _)| *name == file),
+            Root::Memory { files, .. } => files.contains_key(file),
         }
     }
 
@@ -66,8 +69,8 @@ impl Root {
                 }
                 Ok(Blob::File { file: Arc::new(opened), length: metadata.len() })
             }
-            Root::Embedded(_, files) => match files.iter().find(|(name, _)| *name == file) {
-                Some((_, content)) => Ok(Blob::Memory(Bytes::from_static(content))),
+            Root::Memory { files, .. } => match files.get(file) {
+                Some(content) => Ok(Blob::Memory(content.clone())),
                 None => Err(Fault::MissingFile { file: file.to_string() }.into()),
             },
         }
@@ -87,9 +90,9 @@ impl Root {
         let mut found = Vec::new();
         match self {
             Root::Directory(path) => walk(&path.join(folder), folder, MAX_FOLDERS_DEEP, &mut found),
-            Root::Embedded(_, files) => {
-                let inside = |name: &str| name.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
-                found.extend(files.iter().filter(|(name, _)| inside(name)).map(|(name, _)| name.to_string()));
+            Root::Memory { files, .. } => {
+                let inside = |name: &String| name.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+                found.extend(files.keys().filter(|name| inside(name)).cloned());
             }
         }
         found.sort();
@@ -236,16 +239,18 @@ impl ChunkReader for Blob {
 mod tests {
     use super::*;
 
-    const FILES: EmbeddedFiles = &[("meta/info.json", b"{}"), ("metadata", b"0123456789")];
+    const FILES: [(&str, &[u8]); 2] = [("meta/info.json", b"{}"), ("metadata", b"0123456789")];
 
     #[test]
-    fn a_directory_and_an_embedded_set_read_the_same() {
+    fn a_directory_and_files_in_memory_read_the_same() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("meta")).unwrap();
         for (name, content) in FILES {
             std::fs::write(folder.path().join(name), content).unwrap();
         }
-        for root in [Root::Directory(folder.path().to_path_buf()), Root::Embedded("test", FILES)] {
+        let files = FILES.map(|(name, content)| (name.to_string(), Bytes::from_static(content)));
+        let memory = Root::Memory { name: "test".to_string(), files: Arc::new(files.into()) };
+        for root in [Root::Directory(folder.path().to_path_buf()), memory] {
             assert_eq!(root.list("meta"), ["meta/info.json"]);
             assert_eq!(&root.read("metadata", 10).unwrap()[..], b"0123456789");
             assert!(matches!(root.read("metadata", 9).unwrap_err().faults(), [Fault::TooLarge { bytes: 10, .. }]));

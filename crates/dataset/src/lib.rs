@@ -80,6 +80,7 @@ pub use inspect::{
     FeatureSummary, Inspection, Label, LabelValue, Lengths, Signal, TaskSummary, Video, inspect, sparkline,
 };
 pub use open::{Dataset, Window};
+pub use picture::decode_picture;
 pub use roles::{Overrides, Roles};
 pub use sampler::{ClassBalanced, EpisodePairs, PositiveWindow, Shuffled};
 pub use sampling_error::{MAX_BATCH, SamplingError};

@@ -22,7 +22,7 @@ const SLACK_BYTES: u64 = 1 << 20;
 
 /// Decodes a picture; `file` and `picture` say in messages which it is. Grey becomes colour, alpha is dropped, 16 bits
 /// become 8.
-pub(crate) fn decode_picture(bytes: &[u8], file: &str, picture: &str) -> Result<Frame, Error> {
+pub fn decode_picture(bytes: &[u8], file: &str, picture: &str) -> Result<Frame, Error> {
     let bad = |reason: String| Fault::BadPicture { file: file.to_string(), picture: picture.to_string(), reason };
     let decoded = guarded(|| decode(bytes)).and_then(|decoded| decoded).map_err(bad)?;
     let (width, height) = (decoded.width() as usize, decoded.height() as usize);

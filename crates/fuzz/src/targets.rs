@@ -4,6 +4,7 @@
 //! so that a failure depends on nothing but its input.
 
 mod compressing;
+mod damaging;
 mod prefix;
 mod reading;
 
@@ -46,6 +47,9 @@ pub(crate) fn all() -> Vec<Target> {
         reading::instruction(),
         reading::s_expression(),
         prefix::prefix(),
+        damaging::dataset(),
+        damaging::video(),
+        damaging::picture(),
         compressing::s_expressions(),
         compressing::programs(),
         compressing::pruning(),

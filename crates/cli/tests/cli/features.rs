@@ -24,7 +24,9 @@ fn features_that_cannot_be_had() {
     let pour = folder.path().join("pour").display().to_string();
     assert_eq!(run(&["data", "synth", "recursive-pour", &pour, "--demos", "1"]).code, 0);
     let mut shown = String::new();
-    for args in [&["--encoder", "weights/dinov2-small"][..], &["--encoder", "pixels:0"], &[], &[&pour, "--cache", &pour]] {
+    for args in
+        [&["--encoder", "weights/dinov2-small"][..], &["--encoder", "pixels:0"], &[], &[&pour, "--cache", &pour]]
+    {
         let ran = run(&[&["features"], args].concat()).shown();
         shown.push_str(&format!("{}\n\n", ran.replace(&pour, "POUR")));
     }

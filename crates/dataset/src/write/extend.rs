@@ -125,7 +125,7 @@ fn all_files(source: &Root) -> Result<Vec<String>, Error> {
                 }
             }
         }
-        Root::Embedded(_, embedded) => files.extend(embedded.iter().map(|(name, _)| name.to_string())),
+        Root::Memory { files: known, .. } => files.extend(known.keys().cloned()),
     }
     files.sort();
     Ok(files)
