@@ -55,6 +55,9 @@ pub struct Columns {
     pub labels: BTreeMap<String, Vec<i64>>,
 }
 
+/// Data files that are held open while they are read.
+const MAX_OPEN: usize = 256;
+
 /// The most bytes that the columns of one dataset may take.
 const MAX_BYTES: usize = 1 << 40;
 
@@ -67,11 +70,16 @@ pub(crate) fn read(
     files: &[DataFile],
     check: &(dyn Fn(&Counters<'_>) -> Vec<Fault> + Sync),
 ) -> Result<Columns, Error> {
-    let tables: Vec<Table> = files.par_iter().map(|file| Table::open(root, &file.path)).collect::<Result<_, _>>()?;
-    let short = tables.iter().zip(files).filter(|(table, file)| table.rows() != file.rows.len());
-    let wrong = short.map(|(table, file)| Fault::WrongRows {
+    // Row counts first: nothing is allocated for rows that only the metadata promise. Many files are opened twice rather
+    // than held open, as systems allow a process a thousand or so.
+    let open = |file: &DataFile| Table::open(root, &file.path);
+    let hold = files.len() <= MAX_OPEN;
+    let counted = |file: &DataFile| open(file).map(|table| (table.rows(), hold.then_some(table)));
+    let tables: Vec<(usize, Option<Table>)> = files.par_iter().map(counted).collect::<Result<_, _>>()?;
+    let short = tables.iter().zip(files).filter(|((rows, _), file)| *rows != file.rows.len());
+    let wrong = short.map(|((rows, _), file)| Fault::WrongRows {
         file: file.path.clone(),
-        found: table.rows() as u64,
+        found: *rows as u64,
         expected: file.rows.len() as u64,
     });
     if let Some(error) = Error::of(wrong.collect()) {
@@ -82,11 +90,14 @@ pub(crate) fn read(
     let parts = columns.parts(files);
     let faults: Vec<Fault> = parts
         .into_par_iter()
-        .zip(&tables)
+        .zip(tables)
         .zip(files)
-        .map(|((mut part, table), file)| match part.fill(table, file, roles, check) {
-            Ok(faults) => faults,
-            Err(error) => error.into_faults(),
+        .map(|((mut part, (_, table)), file)| {
+            let table = table.map_or_else(|| open(file), Ok);
+            match table.and_then(|table| part.fill(&table, file, roles, check)) {
+                Ok(faults) => faults,
+                Err(error) => error.into_faults(),
+            }
         })
         .flatten()
         .collect();

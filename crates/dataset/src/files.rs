@@ -107,7 +107,12 @@ fn walk(folder: &Path, name: &str, depth: usize, found: &mut Vec<String>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let path = entry.path();
-        let inner = format!("{name}/{}", entry.file_name().to_string_lossy());
+        let own = entry.file_name().to_string_lossy().into_owned();
+        // Hidden files are other programs' notes, such as `._file-000.parquet`.
+        if own.starts_with('.') {
+            continue;
+        }
+        let inner = format!("{name}/{own}");
         if path.is_dir() && depth > 0 {
             walk(&path, &inner, depth - 1, found);
         } else if path.is_file() {

@@ -3,9 +3,10 @@
 //! Whatever is asked for together is decoded together: requests are sorted by file and time, cut at keyframes into pieces
 //! that run in parallel, and each picture is decoded once however often it was asked for. What was decoded is kept in a
 //! cache of bounded size; a walk over a whole dataset goes around the cache and holds two stretches at a time, one being
-//! decoded and one being used.
+//! decoded and one being used. Pictures must have the size that `info.json` says, which is what those bounds are made of.
 
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 
@@ -31,6 +32,12 @@ const TOLERANCE: f64 = 0.25;
 /// The fewest pictures that are worth a piece of their own.
 const PIECE: usize = 8;
 
+/// Rows of encoded pictures that are read at a time.
+const ROWS: usize = 64;
+
+/// Files of one kind that are kept open.
+const MAX_OPEN: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+
 /// How much memory pictures may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameOptions {
@@ -55,8 +62,8 @@ pub struct FrameReader<'d> {
     options: FrameOptions,
     cameras: Vec<Camera>,
     cache: Mutex<Cache>,
-    videos: Mutex<HashMap<String, Arc<VideoFile>>>,
-    tables: Mutex<HashMap<u32, Arc<Table>>>,
+    videos: Mutex<LruCache<String, Arc<VideoFile>>>,
+    tables: Mutex<LruCache<u32, Arc<Table>>>,
     idle: Mutex<Vec<Decoder>>,
 }
 
@@ -80,7 +87,7 @@ struct Place {
 /// A file with pictures.
 enum Source {
     Video(Arc<VideoFile>),
-    Table { table: Arc<Table>, column: String },
+    Table { table: Arc<Table>, column: String, groups: Vec<usize> },
 }
 
 impl<'d> FrameReader<'d> {
@@ -96,8 +103,8 @@ impl<'d> FrameReader<'d> {
             options,
             cameras: dataset.roles().cameras.iter().map(camera).collect(),
             cache: Mutex::new(Cache::new(options.cache_bytes)),
-            videos: Mutex::default(),
-            tables: Mutex::default(),
+            videos: Mutex::new(LruCache::new(MAX_OPEN)),
+            tables: Mutex::new(LruCache::new(MAX_OPEN)),
             idle: Mutex::default(),
         }
     }
@@ -162,10 +169,34 @@ impl<'d> FrameReader<'d> {
         })
     }
 
-    /// The bytes of one decoded picture.
+    /// The bytes of one decoded picture, which has three channels whatever the file has.
     fn frame_bytes(&self, camera: CameraId) -> usize {
-        let key = self.dataset.roles().cameras.get(camera.0);
-        key.and_then(|key| self.dataset.info().feature(key)).map_or(1, |feature| feature.width())
+        let shape = self.dataset.roles().cameras.get(camera.0).and_then(|key| self.shape(key)).unwrap_or(&[1, 1, 3]);
+        let channels = shape.iter().min().copied().unwrap_or(1).max(1);
+        shape.iter().product::<usize>() / channels * 3
+    }
+
+    /// The shape of a camera's pictures, with the channels last or first.
+    fn shape(&self, key: &str) -> Option<&[usize]> {
+        self.dataset.info().feature(key).map(|feature| feature.shape.as_slice())
+    }
+
+    /// Whether pictures are as large as `info.json` says, with the channels last or first.
+    fn check_size(&self, key: &str, file: &str, (width, height): (usize, usize)) -> Result<(), Error> {
+        match self.shape(key) {
+            Some(&[first, second, third])
+                if (height, width) != (first, second) && (height, width) != (second, third) =>
+            {
+                Err(Fault::WrongSize {
+                    file: file.to_string(),
+                    camera: key.to_string(),
+                    found: format!("{width}×{height}"),
+                    expected: format!("{second}×{first}"),
+                }
+                .into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Decodes pictures, given in ascending order without repeats; gives them back in that order.
@@ -222,9 +253,14 @@ impl<'d> FrameReader<'d> {
         match camera {
             Camera::Video { key, .. } => {
                 let file = self.dataset.info().video_file(key, chunk.into(), file.into());
-                Ok(Source::Video(self.video(&file)?))
+                let video = self.video(&file)?;
+                self.check_size(key, video.name(), video.size())?;
+                Ok(Source::Video(video))
             }
-            Camera::Image { key } => Ok(Source::Table { table: self.table(file)?, column: key.clone() }),
+            Camera::Image { key } => {
+                let table = self.table(file)?;
+                Ok(Source::Table { groups: table.group_starts(), table, column: key.clone() })
+            }
         }
     }
 
@@ -261,16 +297,21 @@ impl<'d> FrameReader<'d> {
                 })?;
                 lock(&self.idle).push(decoder);
             }
-            Source::Table { table, column } => {
+            Source::Table { table, column, .. } => {
                 let rows = piece[0].number..piece[piece.len() - 1].number + 1;
-                let mut at = 0;
-                table.scan_rows(&[column], rows, |row, arrays| {
+                let mut left = piece;
+                table.scan_some(&[column], rows, ROWS, |row, arrays| {
                     let pictures = pictures_of(table, column, row, &arrays[0])?;
-                    while let Some(place) = piece.get(at).filter(|place| place.number < row + arrays[0].len()) {
+                    let (here, after) =
+                        left.split_at(left.partition_point(|place| place.number < row + pictures.len()));
+                    left = after;
+                    let decode = |place: &Place| {
                         let bytes = pictures.value(place.number - row);
-                        frames.push((place.key, decode_picture(bytes, table.file(), &place.number.to_string())?));
-                        at += 1;
-                    }
+                        let frame = decode_picture(bytes, table.file(), &place.number.to_string())?;
+                        self.check_size(column, table.file(), (frame.width, frame.height))?;
+                        Ok((place.key, frame))
+                    };
+                    frames.extend(here.par_iter().map(decode).collect::<Result<Vec<_>, Error>>()?);
                     Ok(())
                 })?;
             }
@@ -283,7 +324,7 @@ impl<'d> FrameReader<'d> {
             return Ok(Arc::clone(video));
         }
         let video = Arc::new(VideoFile::open(self.dataset.root().open(file)?, file)?);
-        lock(&self.videos).insert(file.to_string(), Arc::clone(&video));
+        lock(&self.videos).put(file.to_string(), Arc::clone(&video));
         Ok(video)
     }
 
@@ -292,7 +333,7 @@ impl<'d> FrameReader<'d> {
             return Ok(Arc::clone(table));
         }
         let table = Arc::new(Table::open(self.dataset.root(), &self.dataset.files()[file as usize].path)?);
-        lock(&self.tables).insert(file, Arc::clone(&table));
+        lock(&self.tables).put(file, Arc::clone(&table));
         Ok(table)
     }
 
@@ -324,8 +365,11 @@ fn cut<'p>(places: &'p [Place], sources: &[Source]) -> Vec<&'p [Place]> {
         let (before, here) = (&places[at - 1], &places[at]);
         let apart = match &sources[here.source] {
             Source::Video(video) => at - start >= PIECE && video.start_of(before.number) != video.start_of(here.number),
-            // Rows that nobody wants are not worth reading.
-            Source::Table { .. } => at - start >= PIECE || here.number > before.number + PIECE,
+            // A reader of rows starts at the head of their group, so a group is read once.
+            Source::Table { groups, .. } => {
+                let group = |row: usize| groups.partition_point(|start| *start <= row);
+                group(before.number) != group(here.number)
+            }
         };
         if before.source != here.source || apart {
             pieces.push(&places[start..at]);

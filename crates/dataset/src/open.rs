@@ -4,17 +4,22 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::columns::{self, Columns, Counters};
+use crate::columns::{self, Columns, Counters, Matrix};
 use crate::episodes::{self, DataFile, Episode};
 use crate::fault::{Error, Fault};
 use crate::files::Root;
-use crate::ids::{EpisodeSpan, TaskId};
+use crate::ids::{EpisodeId, EpisodeSpan, TaskId};
 use crate::info::{Dtype, INFO, Info};
+use crate::normalize::{Normalization, NormalizationKind};
 use crate::roles::{Overrides, Roles, roles};
+use crate::stats::{STATS, Stats};
 use crate::tasks;
 
 /// No `info.json` that we know is longer, in bytes.
 const MAX_INFO: u64 = 16 << 20;
+
+/// No `stats.json` that we know is longer, in bytes.
+const MAX_STATS: u64 = 64 << 20;
 
 /// A LeRobot v3 dataset.
 #[derive(Clone, Debug)]
@@ -117,6 +122,36 @@ impl Dataset {
             actions: self.columns.actions.rows(frames.clone()),
             rewards: self.columns.rewards.as_ref().map(|rewards| &rewards[frames]),
         }
+    }
+
+    /// The scales of states and actions: those of `meta/stats.json` where it has them, else computed from the data.
+    pub fn normalizations(&self, kind: NormalizationKind) -> Result<(Normalization, Normalization), Error> {
+        let stats = match self.root.has(STATS) {
+            true => Some(Stats::parse(&self.root.read(STATS, MAX_STATS)?)?),
+            false => None,
+        };
+        let scale = |key: &str, matrix: &Matrix| {
+            let known = stats.as_ref().and_then(|stats| stats.get(key)).filter(|stats| stats.width() == matrix.width);
+            // Files of older versions have no quantiles.
+            let known = known.and_then(|stats| Normalization::from_stats(kind, key, stats).ok());
+            let computed = || Normalization::from_rows(kind, matrix.width, [matrix.values.as_slice()]);
+            known.or_else(computed).ok_or(Fault::NoFrames)
+        };
+        Ok((scale(&self.roles.state, &self.columns.states)?, scale(&self.roles.action, &self.columns.actions)?))
+    }
+
+    /// The scales of states and actions over some episodes, such as those that a model is trained on.
+    pub fn normalizations_over(
+        &self,
+        episodes: &[EpisodeId],
+        kind: NormalizationKind,
+    ) -> Result<(Normalization, Normalization), Error> {
+        let scale = |matrix: &Matrix| {
+            let rows = episodes.iter().filter_map(|id| self.episodes.get(id.at()));
+            let rows = rows.map(|episode| matrix.rows(episode.frames.clone()));
+            Normalization::from_rows(kind, matrix.width, rows).ok_or(Fault::NoFrames)
+        };
+        Ok((scale(&self.columns.states)?, scale(&self.columns.actions)?))
     }
 
     /// The data files and their rows.

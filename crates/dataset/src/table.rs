@@ -85,7 +85,7 @@ impl Table {
         wanted: &[&str],
         mut sink: impl FnMut(usize, &[ArrayRef]) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.scan_rows(wanted, 0..self.rows(), |first, columns| sink(first, columns))
+        self.scan_some(wanted, 0..self.rows(), BATCH, |first, columns| sink(first, columns))
     }
 
     /// As [`Table::scan`], so many rows at a time: few where a row is large.
@@ -98,17 +98,8 @@ impl Table {
         self.scan_some(wanted, 0..self.rows(), batch, sink)
     }
 
-    /// As [`Table::scan`], for some of the rows. Whole row groups outside the range are not read.
-    pub(crate) fn scan_rows(
-        &self,
-        wanted: &[&str],
-        rows: Range<usize>,
-        sink: impl FnMut(usize, &[ArrayRef]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        self.scan_some(wanted, rows, BATCH, sink)
-    }
-
-    fn scan_some(
+    /// As [`Table::scan_by`], for some of the rows. Whole row groups outside the range are not read.
+    pub(crate) fn scan_some(
         &self,
         wanted: &[&str],
         rows: Range<usize>,
@@ -155,6 +146,17 @@ impl Table {
                 Err(malformed(&self.file, reason).into())
             }
         }
+    }
+
+    /// The first row of each row group.
+    pub(crate) fn group_starts(&self) -> Vec<usize> {
+        let mut first = 0;
+        let starts = self.metadata.metadata().row_groups().iter().map(|group| {
+            let start = first;
+            first += usize::try_from(group.num_rows()).unwrap_or(0);
+            start
+        });
+        starts.collect()
     }
 
     /// The row groups that a range of rows touches, and the number of rows before them.

@@ -27,8 +27,11 @@ use crate::ids::CameraId;
 use crate::open::Dataset;
 use crate::write::unwritable;
 
-/// Frames in one file.
-pub const SHARD: usize = 4096;
+/// The fewest frames in a file: what a stopped run can lose.
+const SHARD: usize = 512;
+
+/// The most files of a camera, all of which are open while it is read.
+const MAX_FILES: usize = 128;
 
 /// The name of the tensor in each file.
 const TENSOR: &str = "features";
@@ -47,6 +50,8 @@ pub struct FeatureCache {
     frames: usize,
     /// How many frames [`FeatureCache::fill`] had to encode.
     encoded: usize,
+    /// Frames in a file, but for the last one.
+    shard: usize,
     shards: Vec<Shard>,
 }
 
@@ -80,7 +85,8 @@ impl FeatureCache {
         let shards = ranges(dataset.frames()).map(|frames| shard(cache, &folder, &frames, encoder.width()));
         let shards: Option<Vec<Shard>> = shards.collect();
         let (width, frames) = (encoder.width(), dataset.frames());
-        Ok(shards.map(|shards| FeatureCache { folder, width, frames, encoded: 0, shards }))
+        let shard = shard_length(frames);
+        Ok(shards.map(|shards| FeatureCache { folder, width, frames, encoded: 0, shard, shards }))
     }
 
     /// Computes the features that are not there yet.
@@ -116,7 +122,8 @@ impl FeatureCache {
             progress(known(frames.end));
             shards.push(shard);
         }
-        Ok(FeatureCache { folder, width, frames: dataset.frames(), encoded, shards })
+        let frames = dataset.frames();
+        Ok(FeatureCache { folder, width, frames, encoded, shard: shard_length(frames), shards })
     }
 
     /// Where it is, below the directory or root of the cache.
@@ -150,10 +157,10 @@ impl FeatureCache {
         let mut out = out;
         let mut start = frames.start;
         while start < frames.end {
-            let shard = &self.shards[start / SHARD];
-            let end = frames.end.min((start / SHARD + 1) * SHARD);
+            let shard = &self.shards[start / self.shard];
+            let end = frames.end.min((start / self.shard + 1) * self.shard);
             let (part, rest) = out.split_at_mut((end - start) * self.width);
-            let at = shard.offset + ((start % SHARD) * self.width * size_of::<f16>()) as u64;
+            let at = shard.offset + ((start % self.shard) * self.width * size_of::<f16>()) as u64;
             let bytes = shard
                 .blob
                 .read_at(at, part.len() * size_of::<f16>())
@@ -169,7 +176,13 @@ impl FeatureCache {
 
 /// The frames of each file.
 fn ranges(frames: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..frames.div_ceil(SHARD)).map(move |at| at * SHARD..((at + 1) * SHARD).min(frames))
+    let shard = shard_length(frames);
+    (0..frames.div_ceil(shard)).map(move |at| at * shard..((at + 1) * shard).min(frames))
+}
+
+/// Frames in a file: few, so that little is lost when filling is stopped, but not so few that there are too many files.
+fn shard_length(frames: usize) -> usize {
+    SHARD * frames.div_ceil(SHARD * MAX_FILES).max(1)
 }
 
 fn folder(pictures: &str, encoder: &str) -> String {

@@ -1,14 +1,14 @@
 //! Visual features: what a frozen encoder makes of each picture, computed once and kept on disk.
 //!
 //! An encoder is anything that turns pictures into vectors ([`FrameEncoder`]). Its features are filed under the pictures
-//! they were made from and the encoder that made them, both by hash, so that a changed video or a changed weight never
-//! meets an old feature, and all phases of all runs share what was computed once.
+//! they were made from and the encoder that made them, both by hash, so that features of another video or of other weights
+//! are other features, and all phases of all runs share what was computed once.
 
 mod cache;
 mod fingerprint;
 mod pixels;
 
-pub use cache::{FeatureCache, Filling, SHARD};
+pub use cache::{FeatureCache, Filling};
 pub use fingerprint::fingerprint;
 pub use pixels::PixelEncoder;
 

@@ -116,6 +116,8 @@ fn keep(content: &[u8], kept: &mut Vec<u8>, path: &mut Vec<[u8; 4]>) -> Result<(
         rest = after;
         let inside = &this[start..];
         match &name {
+            // Sound and other tracks are of no use.
+            b"trak" if !is_video(inside) => {}
             b"trak" | b"mdia" | b"minf" | b"stbl" | b"edts" if path.len() < 6 => {
                 let at = kept.len();
                 kept.extend_from_slice(&[0; 4]);
@@ -129,9 +131,52 @@ fn keep(content: &[u8], kept: &mut Vec<u8>, path: &mut Vec<[u8; 4]>) -> Result<(
             b"mvhd" | b"tkhd" | b"mdhd" | b"hdlr" | b"mvex" => kept.extend_from_slice(this),
             b"stts" | b"ctts" | b"stsc" | b"stco" | b"co64" | b"stss" | b"stsz" | b"stsd" | b"elst" => {
                 check_table(&name, inside)?;
+                if &name == b"stsd" {
+                    check_entries(inside)?;
+                }
                 kept.extend_from_slice(this);
             }
             _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether the handler of a track says that it has pictures.
+fn is_video(track: &[u8]) -> bool {
+    let handler = child(track, b"mdia").and_then(|media| child(media, b"hdlr"));
+    handler.and_then(|handler| handler.get(8..12)) == Some(b"vide")
+}
+
+/// The content of the first box of a name.
+fn child<'a>(content: &'a [u8], wanted: &[u8; 4]) -> Option<&'a [u8]> {
+    let mut rest = content;
+    while let Some((name, start, size)) = head_of(rest, rest.len() as u64) {
+        let (this, after) = rest.split_at(size as usize);
+        if name == *wanted {
+            return Some(&this[start..]);
+        }
+        rest = after;
+    }
+    None
+}
+
+/// The fields of a sample entry of video before the boxes in it, in bytes.
+const ENTRY_FIELDS: usize = 78;
+
+/// Whether the boxes in the sample entries of `stsd` fit: `mp4parse` reserves what they say.
+fn check_entries(content: &[u8]) -> Result<(), String> {
+    let cut_off = || "a box in its `stsd` table is cut off".to_string();
+    let mut rest = content.get(8..).unwrap_or_default();
+    while !rest.is_empty() {
+        let (_, start, size) = head_of(rest, rest.len() as u64).ok_or_else(cut_off)?;
+        let (entry, after) = rest.split_at(size as usize);
+        rest = after;
+        let mut inside = entry.get(start + ENTRY_FIELDS..).unwrap_or_default();
+        // Some writers end with a few zeros.
+        while inside.len() >= 8 {
+            let (_, _, size) = head_of(inside, inside.len() as u64).ok_or_else(cut_off)?;
+            inside = &inside[size as usize..];
         }
     }
     Ok(())

@@ -86,21 +86,58 @@ fn features_are_computed_once_and_found_again() {
 }
 
 #[test]
-fn filling_that_stopped_leaves_no_half_file_and_damaged_files_are_made_again() {
+fn filling_that_stopped_goes_on_with_the_file_that_it_was_at() {
+    let dataset = Dataset::open(embedded("libero_goal_mini").unwrap(), &Overrides::default()).unwrap();
+    let (whole, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fill(&dataset, &mut counting(2, usize::MAX), whole.path()).unwrap();
+    let error = fill(&dataset, &mut counting(2, 1500), folder.path()).unwrap_err();
+    assert!(error.to_string().contains("it is tired"), "{error}");
+    assert_eq!(files(folder.path()).len(), 2, "two files of 512 frames are whole, the third is not there");
+    let mut encoder = counting(2, usize::MAX);
+    let (cache, told) = fill(&dataset, &mut encoder, folder.path()).unwrap();
+    assert_eq!((encoder.seen, cache.encoded()), (2226 - 1024, 2226 - 1024));
+    assert_eq!(told[0].done, 512);
+    let content = |folder: &Path| files(folder).iter().map(|file| std::fs::read(file).unwrap()).collect::<Vec<_>>();
+    assert_eq!(content(folder.path()), content(whole.path()), "the same bytes as without a stop");
+    // A stretch over the border of two files.
+    let mut read = [vec![0.0; 20 * 12], vec![0.0; 20 * 12]];
+    cache.read(500..520, &mut read[0]).unwrap();
+    cache.read(500..512, &mut read[1][..12 * 12]).unwrap();
+    cache.read(512..520, &mut read[1][12 * 12..]).unwrap();
+    assert_eq!(read[0], read[1]);
+}
+
+#[test]
+fn damaged_files_are_made_again() {
     let dataset = Dataset::open(embedded("libero_goal_mini").unwrap(), &Overrides::default()).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let error = fill(&dataset, &mut counting(2, 500), folder.path()).unwrap_err();
-    assert!(error.to_string().contains("it is tired"), "{error}");
-    assert!(files(folder.path()).is_empty());
-
     fill(&dataset, &mut counting(2, usize::MAX), folder.path()).unwrap();
-    let [file] = files(folder.path()).try_into().unwrap();
+    let file = files(folder.path()).remove(1);
     let whole = std::fs::read(&file).unwrap();
     for damaged in [&whole[..whole.len() - 1], &whole[..20], b""] {
         std::fs::write(&file, damaged).unwrap();
         let mut encoder = counting(2, usize::MAX);
         fill(&dataset, &mut encoder, folder.path()).unwrap();
-        assert_eq!(encoder.seen, 2226);
+        assert_eq!(encoder.seen, 512);
         assert_eq!(std::fs::read(&file).unwrap(), whole, "the same bytes as before");
     }
+}
+
+#[test]
+fn a_few_changed_bytes_of_a_video_are_other_pictures() {
+    let Some(Root::Memory { name, files }) = embedded("libero_goal_mini") else { panic!("it is in memory") };
+    let fingerprint_of = |files| {
+        let root = Root::Memory { name: name.clone(), files: std::sync::Arc::new(files) };
+        let dataset = Dataset::open(root, &Overrides::default()).unwrap();
+        [0, 1].map(|camera| dataset::features::fingerprint(&dataset, CameraId(camera)).unwrap())
+    };
+    let before = fingerprint_of((*files).clone());
+    let mut changed = (*files).clone();
+    let video = changed.get_mut("videos/observation.images.image/chunk-000/file-000.mp4").unwrap();
+    let mut content = video.to_vec();
+    let middle = content.len() / 2;
+    content[middle] ^= 1;
+    *video = content.into();
+    let after = fingerprint_of(changed);
+    assert!(before[0] != after[0] && before[1] == after[1] && before[0] != before[1]);
 }
