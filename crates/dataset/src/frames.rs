@@ -149,15 +149,13 @@ impl<'d> FrameReader<'d> {
             scope.spawn(move || {
                 let mut start = frames.start;
                 while start < frames.end {
-                    let end = (start + stretch).min(frames.end);
-                    let keys: Vec<FrameKey> = (start..end).map(|frame| (camera, FrameIndex(frame))).collect();
-                    let decoded = self.decode(&keys);
-                    let failed = decoded.is_err();
+                    let decoded = self.stretch(camera, start..(start + stretch).min(frames.end), frames.end);
+                    // After an error, nothing more is decoded.
+                    start = decoded.as_ref().map_or(frames.end, |decoded| start + decoded.len().max(1));
                     // A sink that gave up has dropped its end.
-                    if sender.send(decoded).is_err() || failed {
+                    if sender.send(decoded).is_err() {
                         return;
                     }
-                    start = end;
                 }
             });
             for decoded in receiver {
@@ -167,6 +165,29 @@ impl<'d> FrameReader<'d> {
             }
             Ok(())
         })
+    }
+
+    /// Decodes a stretch. One that is not the last may end early, where decoding starts anew.
+    fn stretch(&self, camera: CameraId, frames: Range<usize>, end: usize) -> Result<Vec<(FrameKey, Frame)>, Error> {
+        let last = frames.end == end;
+        let keys: Vec<FrameKey> = frames.map(|frame| (camera, FrameIndex(frame))).collect();
+        let count = if last { keys.len() } else { self.last_start(&keys)? };
+        self.decode(&keys[..count])
+    }
+
+    /// How many of the frames can be decoded without a picture that those after them need too; all of them if only the
+    /// first few would be left.
+    fn last_start(&self, keys: &[FrameKey]) -> Result<usize, Error> {
+        let (sources, places) = self.places(keys)?;
+        let anew = |at: &usize| {
+            let (before, here) = (&places[at - 1], &places[*at]);
+            match &sources[here.source] {
+                _ if before.source != here.source => true,
+                Source::Video(video) => video.start_of(before.number) != video.start_of(here.number),
+                Source::Table { groups, .. } => groups.binary_search(&here.number).is_ok(),
+            }
+        };
+        Ok((keys.len() / 2 + 1..keys.len()).rev().find(anew).unwrap_or(keys.len()))
     }
 
     /// The bytes of one decoded picture, which has three channels whatever the file has.
