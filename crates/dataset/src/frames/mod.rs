@@ -5,14 +5,15 @@
 //! cache of bounded size; a walk over a whole dataset goes around the cache and holds two stretches at a time, one being
 //! decoded and one being used. Pictures must have the size that `info.json` says, which is what those bounds are made of.
 
+mod cache;
+mod source;
+
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef};
-use arrow_schema::DataType;
+use arrow_array::Array;
 use lru::LruCache;
 use rayon::prelude::*;
 
@@ -24,13 +25,12 @@ use crate::open::{Dataset, video_keys};
 use crate::picture::decode_picture;
 use crate::table::Table;
 use crate::video::{Decoder, VideoFile};
+use cache::Cache;
+use source::{PIECE, Place, Source, cut, pictures_of};
 
 /// A picture may be this far from its time, as a share of the time from one frame to the next. Nearer to another it cannot
 /// be then; lerobot itself writes them to within a ten-thousandth of a second.
 const TOLERANCE: f64 = 0.25;
-
-/// The fewest pictures that are worth a piece of their own.
-const PIECE: usize = 8;
 
 /// Rows of encoded pictures that are read at a time.
 const ROWS: usize = 64;
@@ -73,21 +73,6 @@ enum Camera {
     Video { key: String, place: usize },
     /// In the data files.
     Image { key: String },
-}
-
-/// A wanted picture and its place in the file that has it.
-struct Place {
-    key: FrameKey,
-    /// Which of the opened files.
-    source: usize,
-    /// The picture's number in a video, or the row of a data file.
-    number: usize,
-}
-
-/// A file with pictures.
-enum Source {
-    Video(Arc<VideoFile>),
-    Table { table: Arc<Table>, column: String, groups: Vec<usize> },
 }
 
 impl<'d> FrameReader<'d> {
@@ -375,89 +360,6 @@ impl<'d> FrameReader<'d> {
         let picture = format!("{} of camera {}", frame.0, camera.0);
         let reason = "its file does not have it".to_string();
         Fault::BadPicture { file: self.dataset.root().shown(), picture, reason }.into()
-    }
-}
-
-/// Cuts pictures that are sorted by file and number into pieces of one file each, at keyframes only; none is empty.
-fn cut<'p>(places: &'p [Place], sources: &[Source]) -> Vec<&'p [Place]> {
-    let mut pieces = Vec::new();
-    let mut start = 0;
-    for at in 1..places.len() {
-        let (before, here) = (&places[at - 1], &places[at]);
-        let apart = match &sources[here.source] {
-            Source::Video(video) => at - start >= PIECE && video.start_of(before.number) != video.start_of(here.number),
-            // A reader of rows starts at the head of their group, so a group is read once.
-            Source::Table { groups, .. } => {
-                let group = |row: usize| groups.partition_point(|start| *start <= row);
-                group(before.number) != group(here.number)
-            }
-        };
-        if before.source != here.source || apart {
-            pieces.push(&places[start..at]);
-            start = at;
-        }
-    }
-    if start < places.len() {
-        pieces.push(&places[start..]);
-    }
-    pieces
-}
-
-/// The encoded pictures of a column: a struct with a field `bytes`, or the bytes themselves.
-fn pictures_of<'a>(
-    table: &Table,
-    column: &str,
-    row: usize,
-    array: &'a ArrayRef,
-) -> Result<&'a arrow_array::BinaryArray, Error> {
-    let bytes = match array.data_type() {
-        DataType::Struct(_) => array.as_struct().column_by_name("bytes"),
-        _ => Some(array),
-    };
-    let wrong = || Fault::WrongType {
-        file: table.file().to_string(),
-        column: column.to_string(),
-        found: array.data_type().to_string(),
-        expected: "pictures as bytes of PNG or JPEG".to_string(),
-    };
-    let pictures = bytes.and_then(|bytes| bytes.as_binary_opt::<i32>()).ok_or_else(wrong)?;
-    match (0..pictures.len()).find(|at| pictures.is_null(*at)) {
-        None => Ok(pictures),
-        Some(at) => Err(Fault::MissingValue {
-            file: table.file().to_string(),
-            column: column.to_string(),
-            row: row + at,
-            count: pictures.null_count(),
-        }
-        .into()),
-    }
-}
-
-/// The pictures that were used last, up to a number of bytes.
-struct Cache {
-    frames: LruCache<FrameKey, Frame>,
-    bytes: usize,
-    limit: usize,
-}
-
-impl Cache {
-    fn new(limit: usize) -> Cache {
-        Cache { frames: LruCache::unbounded(), bytes: 0, limit }
-    }
-
-    fn get(&mut self, key: &FrameKey) -> Option<Frame> {
-        self.frames.get(key).cloned()
-    }
-
-    fn put(&mut self, key: FrameKey, frame: &Frame) {
-        self.bytes += frame.pixels.len();
-        if let Some(before) = self.frames.put(key, frame.clone()) {
-            self.bytes -= before.pixels.len();
-        }
-        while self.bytes > self.limit {
-            let Some((_, oldest)) = self.frames.pop_lru() else { return };
-            self.bytes -= oldest.pixels.len();
-        }
     }
 }
 
