@@ -1,6 +1,8 @@
 //! A directory that is written beside its place and renamed when it is whole.
 //!
-//! Whoever looks at the place sees no dataset or a whole one. What is not finished is removed.
+//! Whoever looks at the place sees no dataset or a whole one. What is not finished is removed: by the run itself where
+//! it ends with an error, and by the next run for the same place where it was killed. The latter is done on Linux only,
+//! which tells whether the process of a number is alive; elsewhere leftovers are stepped over.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -23,26 +25,31 @@ impl Beside {
     pub(crate) fn create(target: &Path) -> Result<Beside, Error> {
         let shown = target.display().to_string();
         let refuse = |reason: &str| Fault::Unwritable { file: shown.clone(), reason: reason.to_string() };
-        match fs::read_dir(target) {
-            Ok(mut entries) => {
+        // `..` and `/` have no name to write beside.
+        let name = target.file_name().ok_or_else(|| refuse("it names no directory"))?;
+        let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // Without a slash at its end, which would follow a link.
+        let target = parent.join(name);
+        match fs::symlink_metadata(&target) {
+            // A directory cannot be renamed over a link, wherever it leads.
+            Ok(found) if found.is_symlink() => return Err(refuse("it exists and is a symbolic link").into()),
+            Ok(found) if !found.is_dir() => return Err(refuse("it exists and is no directory").into()),
+            Ok(_) => {
+                let mut entries = fs::read_dir(&target).map_err(|error| unwritable(&shown, &error))?;
                 if entries.next().is_some() {
                     return Err(refuse("it exists and is not empty").into());
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-                return Err(refuse("it exists and is no directory").into());
-            }
             Err(error) => return Err(unwritable(&shown, &error)),
         }
-        // `..` and `/` have no name to write beside.
-        let name = target.file_name().ok_or_else(|| refuse("it names no directory"))?.to_string_lossy().into_owned();
-        let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let name = name.to_string_lossy();
         fs::create_dir_all(parent).map_err(|error| unwritable(&parent.display().to_string(), &error))?;
+        remove_leftovers(parent, &name);
         for attempt in 0..MAX_ATTEMPTS {
             let temporary = parent.join(format!(".{name}.partial-{}-{attempt}", std::process::id()));
             match fs::create_dir(&temporary) {
-                Ok(()) => return Ok(Beside { temporary, target: target.to_path_buf(), finished: false }),
+                Ok(()) => return Ok(Beside { temporary, target, finished: false }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(unwritable(&temporary.display().to_string(), &error)),
             }
@@ -107,8 +114,29 @@ impl Drop for Beside {
     }
 }
 
-/// Leftovers of killed runs that are stepped over.
+/// Unfinished directories that are stepped over.
 const MAX_ATTEMPTS: u32 = 1000;
+
+/// Removes what killed runs left beside a place. What cannot be removed is stepped over.
+fn remove_leftovers(parent: &Path, name: &str) {
+    let prefix = format!(".{name}.partial-");
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let found = entry.file_name();
+        let numbers = found.to_str().and_then(|found| found.strip_prefix(&prefix)?.split_once('-'));
+        if let Some((process, attempt)) = numbers
+            && let (Ok(process), Ok(_)) = (process.parse::<u32>(), attempt.parse::<u32>())
+            && is_dead(process)
+            && entry.file_type().is_ok_and(|kind| kind.is_dir())
+        {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Whether there is surely no process of this number any more.
+fn is_dead(process: u32) -> bool {
+    cfg!(target_os = "linux") && Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{process}")).exists()
+}
 
 pub(crate) fn unwritable(file: &str, error: &io::Error) -> Error {
     let reason = match error.kind() {
@@ -137,4 +165,46 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_link_as_target_is_refused_before_any_work() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name);
+        fs::create_dir(place("empty")).unwrap();
+        symlink(place("empty"), place("link")).unwrap();
+        symlink(place("nowhere"), place("dangling")).unwrap();
+        for target in ["link", "link/", "dangling", "dangling/"] {
+            let error = Beside::create(&place(target)).unwrap_err().to_string();
+            assert!(error.ends_with("it exists and is a symbolic link"), "{error}");
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+        Beside::create(&place("empty/")).unwrap().finish().unwrap();
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_a_killed_run_left_is_removed_by_the_next_one() {
+        let folder = tempfile::tempdir().unwrap();
+        // A process that has ended, and whose number is not given away again at once.
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let dead = child.id();
+        child.wait().unwrap();
+        let alive = std::process::id();
+        let kept =
+            [format!(".set.partial-{alive}-7"), format!(".other.partial-{dead}-0"), ".set.partial-mine-0".into()];
+        let left = [format!(".set.partial-{dead}-0"), format!(".set.partial-{dead}-1")];
+        for name in kept.iter().chain(&left) {
+            fs::create_dir_all(folder.path().join(name).join("meta")).unwrap();
+        }
+        Beside::create(&folder.path().join("set")).unwrap().finish().unwrap();
+        assert!(kept.iter().all(|name| folder.path().join(name).exists()));
+        assert!(!left.iter().any(|name| folder.path().join(name).exists()));
+    }
 }
