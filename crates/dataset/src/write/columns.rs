@@ -146,7 +146,14 @@ fn limits(dtype: &Dtype) -> (i64, i64) {
 }
 
 fn misshapen(file: &str, key: &str, feature: &Feature, frames: &[Frame]) -> Option<Fault> {
-    let [height, width, 3] = feature.shape[..] else { return None };
+    let [height, width, 3] = feature.shape[..] else {
+        return Some(Fault::WrongType {
+            file: file.to_string(),
+            column: key.to_string(),
+            found: feature.shown(),
+            expected: "pictures of shape [height, width, 3]".to_string(),
+        });
+    };
     let wrong =
         |frame: &&Frame| (frame.height, frame.width) != (height, width) || frame.pixels.len() != height * width * 3;
     frames.iter().find(wrong).map(|frame| Fault::WrongSize {
@@ -335,4 +342,22 @@ pub(crate) fn properties() -> WriterPropertiesBuilder {
     WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_created_by(format!("refactor-vla {}", env!("CARGO_PKG_VERSION")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_of_another_shape_than_height_width_3_are_refused() {
+        let frames = [Frame { width: 2, height: 2, pixels: vec![0; 12].into() }];
+        let check = |shape: &[usize]| {
+            ColumnData::Images(&frames).check("episode 0", "camera", &Feature::new(Dtype::Image, shape), 1)
+        };
+        assert_eq!(check(&[2, 2, 3]), []);
+        for shape in [&[3, 2, 2][..], &[2, 2, 1], &[2, 2], &[12], &[]] {
+            assert!(matches!(check(shape)[..], [Fault::WrongType { .. }]), "{shape:?}");
+        }
+        assert!(matches!(check(&[2, 4, 3])[..], [Fault::WrongSize { .. }]));
+    }
 }
