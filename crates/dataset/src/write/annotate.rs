@@ -11,9 +11,12 @@ use std::path::Path;
 use serde_json::json;
 
 use super::extend::{ExtraColumn, extended};
+use super::outline::Outline;
 use super::tables::write_texts;
 use crate::fault::{Error, Fault};
 use crate::files::Root;
+use crate::info::{INFO, Info};
+use crate::roles::AUTOMATIC;
 
 /// Where lerobot keeps the texts of subtasks.
 pub const SUBTASKS: &str = "meta/subtasks.parquet";
@@ -37,9 +40,27 @@ pub struct Annotation {
     pub subtasks: bool,
 }
 
-/// Writes a copy of a dataset with an annotation. The target must not exist, or be an empty directory.
+/// Writes a copy of a dataset with an annotation. The target must not exist, or be an empty directory, and is not
+/// inside the dataset. A column of the same name is replaced; subtasks that are there are not.
 pub fn annotate(source: &Root, out: &Path, annotation: &Annotation) -> Result<(), Error> {
     let Annotation { key, names, values, subtasks } = annotation;
+    let info = Outline::read(source)?.info;
+    let refuse = |key: &str, found: &str, expected: &str| Fault::BadInfo {
+        file: INFO.to_string(),
+        key: format!("features.{key}"),
+        found: found.to_string(),
+        expected: expected.to_string(),
+    };
+    if let Some(expected) = wrong_key(key) {
+        return Err(refuse(key, "no key for skills", expected).into());
+    }
+    if *subtasks && has_subtasks(source, &info) {
+        return Err(refuse(SUBTASK_INDEX, "there already", "an annotation without subtasks").into());
+    }
+    if info.feature(key).is_none() && source.has(&vocabulary_file(key)) {
+        let reason = format!("the dataset has such a file, but no column `{key}`");
+        return Err(Fault::Unwritable { file: vocabulary_file(key), reason }.into());
+    }
     let least = -1;
     if let Some((frame, value)) =
         values.iter().enumerate().find(|(_, value)| **value < least || **value >= names.len() as i64)
@@ -74,6 +95,26 @@ pub fn annotate(source: &Root, out: &Path, annotation: &Annotation) -> Result<()
         write_texts(&beside, SUBTASKS, SUBTASK_INDEX, &texts)?;
     }
     beside.finish()
+}
+
+/// What a key should be instead, if skills cannot be written under it.
+///
+/// The key is part of the name of a file, and of columns of metadata. With some keys that file would be one of
+/// lerobot's own, such as `meta/stats.json`.
+pub fn wrong_key(key: &str) -> Option<&'static str> {
+    const RESERVED: [&str; 5] = ["task", "subtask", SUBTASK_INDEX, "stat", "info"];
+    let plain = |it: char| it.is_ascii_alphanumeric() || "_.-".contains(it);
+    if key.is_empty() || key.starts_with('.') || !key.chars().all(plain) {
+        return Some("letters, digits, `_`, `.` and `-`, with no dot in front, such as `skill`");
+    }
+    let key = key.to_ascii_lowercase();
+    let reserved = RESERVED.contains(&key.as_str()) || AUTOMATIC.contains(&key.as_str());
+    reserved.then_some("a name that lerobot does not use itself, such as `skill`")
+}
+
+/// Whether a dataset has subtasks, which an annotation would have to replace.
+pub fn has_subtasks(source: &Root, info: &Info) -> bool {
+    info.feature(SUBTASK_INDEX).is_some() || source.has(SUBTASKS)
 }
 
 /// Where the names are.

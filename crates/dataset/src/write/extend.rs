@@ -1,11 +1,13 @@
 //! A dataset with more columns: a new directory that is the old one and an integer for each frame.
 //!
-//! Data files are read and written one row group at a time, with the types of all their columns as they were. The new
-//! columns are added to `info.json`, to the statistics of the dataset and of each episode. Videos are hard links where
-//! the file system allows it, since they may be large; all other files are copies.
+//! Data files are those that the episodes are in, wherever `data_path` puts them. They are read and written one row
+//! group at a time, with the types of all their columns as they were. The new columns are added to `info.json`, to the
+//! statistics of the dataset and of each episode. Videos are hard links where the file system allows it, since they may
+//! be large; all other files are copies, a parquet file that belongs to no episode too.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array};
@@ -16,6 +18,7 @@ use super::beside::{Beside, unwritable};
 use super::columns::{HUGGINGFACE, huggingface_feature, plain_pictures, properties, refused_array};
 use super::describe::describe_feature;
 use super::episodes::{OWN_PLACE, stats_columns, stats_fields};
+use super::outline::{Outline, is_within};
 use super::whole::{Output, Whole};
 use crate::episodes::EPISODES;
 use crate::fault::{Error, Fault};
@@ -48,30 +51,31 @@ pub(super) fn extended(
     columns: &[ExtraColumn<'_>],
     without: &[String],
 ) -> Result<Beside, Error> {
-    let content = source.read(INFO, MAX_JSON)?;
-    let info = Info::parse(&content)?;
-    check(&info, columns)?;
+    if is_within(source, out) {
+        let reason = "it is inside the dataset that is copied, or the dataset itself".to_string();
+        return Err(Fault::Unwritable { file: out.display().to_string(), reason }.into());
+    }
+    let outline = Outline::read(source)?;
+    check(&outline, columns)?;
     let beside = Beside::create(out)?;
-    let data_folder = info.data_path.split('/').next().unwrap_or("data").to_string();
-    let mut rows = 0;
-    for file in all_files(source)? {
-        let inside = |folder: &str| file.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
-        if file == INFO || file == STATS || without.contains(&file) {
-            continue;
-        } else if inside(&data_folder) && file.ends_with(".parquet") {
-            rows += extend_data(source, &file, &info, columns, &beside)?;
-        } else if inside(EPISODES) && file.ends_with(".parquet") {
-            extend_episodes(source, &file, columns, &beside)?;
-        } else {
-            copy(source, &file, inside("videos"), &beside)?;
+    // Paths as the system takes them: a template with `//` names the same files.
+    let mut done: BTreeSet<PathBuf> =
+        [INFO, STATS].into_iter().chain(without.iter().map(String::as_str)).map(PathBuf::from).collect();
+    for (file, expected) in outline.data_files() {
+        let found = extend_data(source, file, &outline.info, columns, &beside)?;
+        if found != expected {
+            return Err(Fault::WrongRows { file: file.to_string(), found, expected }.into());
         }
+        done.insert(PathBuf::from(file));
     }
-    if rows != info.total_frames {
-        let fault =
-            Fault::WrongTotal { file: INFO.to_string(), what: "frames", found: info.total_frames, counted: rows };
-        return Err(fault.into());
+    for file in source.list(EPISODES).into_iter().filter(|file| file.ends_with(".parquet")) {
+        extend_episodes(source, &file, columns, &beside)?;
+        done.insert(PathBuf::from(file));
     }
-    write_info(&content, columns, &beside)?;
+    for file in all_files(source)?.into_iter().filter(|file| !done.contains(Path::new(file))) {
+        copy(source, &file, outline.may_be_video(&file), &beside)?;
+    }
+    write_info(&source.read(INFO, MAX_JSON)?, columns, &beside)?;
     write_stats(source, columns, &beside)?;
     Ok(beside)
 }
@@ -81,8 +85,9 @@ fn feature() -> Feature {
     Feature::new(Dtype::Int(64), &[1])
 }
 
-fn check(info: &Info, columns: &[ExtraColumn<'_>]) -> Result<(), Error> {
+fn check(outline: &Outline, columns: &[ExtraColumn<'_>]) -> Result<(), Error> {
     let mut faults = Vec::new();
+    let frames = outline.frames() as u64;
     for (at, column) in columns.iter().enumerate() {
         let refuse = |found: &str, expected: &str| Fault::BadInfo {
             file: INFO.to_string(),
@@ -95,14 +100,14 @@ fn check(info: &Info, columns: &[ExtraColumn<'_>]) -> Result<(), Error> {
         }
         if AUTOMATIC.contains(&column.key) || columns[..at].iter().any(|other| other.key == column.key) {
             faults.push(refuse("there already", "a key of its own, such as `skill`"));
-        } else if let Some(known) = info.feature(column.key)
+        } else if let Some(known) = outline.info.feature(column.key)
             && (!known.dtype.is_integer() || known.width() != 1)
         {
             faults.push(refuse(&known.shown(), "a new key, or that of an integer column, which is replaced"));
         }
-        if column.values.len() as u64 != info.total_frames {
+        if column.values.len() as u64 != frames {
             let (file, found) = (column.key.to_string(), column.values.len() as u64);
-            faults.push(Fault::WrongRows { file, found, expected: info.total_frames });
+            faults.push(Fault::WrongRows { file, found, expected: frames });
         }
     }
     Error::of(faults).map_or(Ok(()), Err)

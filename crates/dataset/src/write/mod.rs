@@ -31,6 +31,7 @@ mod columns;
 mod describe;
 mod episodes;
 mod extend;
+mod outline;
 mod rolling;
 mod tables;
 mod whole;
@@ -42,11 +43,12 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use rayon::prelude::*;
 
-pub use annotate::{Annotation, SUBTASK_INDEX, SUBTASKS, annotate, vocabulary_file};
+pub use annotate::{Annotation, SUBTASK_INDEX, SUBTASKS, annotate, has_subtasks, vocabulary_file, wrong_key};
 pub(crate) use beside::unwritable;
 pub use columns::ColumnData;
 pub use describe::WriteOptions;
 pub use extend::{ExtraColumn, rewrite_with_columns};
+pub use outline::{Outline, is_within};
 
 use crate::fault::{Error, Fault};
 use crate::info::{Feature, INFO};

@@ -90,11 +90,151 @@ fn an_annotation_that_does_not_fit_is_refused_and_leaves_nothing() {
     );
     assert_eq!(refused("skill", vec![1; 12]), "column `skill` of `meta/skills.json` is 1 in frame 0");
     assert_eq!(refused("action", vec![0; 12]), "`features.action` of `meta/info.json` is float32[2]");
-    assert_eq!(refused("index", vec![0; 12]), "`features.index` of `meta/info.json` is there already");
-    assert_eq!(refused("a/b", vec![0; 12]), "`features.a/b` of `meta/info.json` is no key for a feature");
     // A file that was cut short.
     let data = root.directory().unwrap().join("data/chunk-000/file-000.parquet");
     let content = std::fs::read(&data).unwrap();
     std::fs::write(&data, &content[..content.len() / 2]).unwrap();
     assert!(refused("skill", vec![0; 12]).starts_with("`data/chunk-000/file-000.parquet` is no parquet file"));
+}
+
+fn annotation(values: Vec<i64>) -> Annotation {
+    Annotation { key: "skill".to_string(), names: vec!["reach".to_string()], values, subtasks: true }
+}
+
+#[test]
+fn data_files_are_those_of_the_episodes_wherever_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = source(folder.path());
+    let directory = root.directory().unwrap();
+    // The first folder holds nothing but what the chunk's number is in, and `//` is one `/`.
+    std::fs::rename(directory.join("data/chunk-000"), directory.join("chunk-000")).unwrap();
+    let info = std::fs::read_to_string(directory.join(INFO)).unwrap();
+    let moved = info.replace("data/chunk-{chunk_index:03d}/file", "chunk-{chunk_index:03d}//file");
+    assert_ne!(info, moved);
+    std::fs::write(directory.join(INFO), moved).unwrap();
+    let out = folder.path().join("out");
+    annotate(&root, &out, &annotation(vec![0; 12])).unwrap();
+    let found = read_back(&batches(&out, "chunk-000"), "skill", &Feature::new(Dtype::Int(64), &[1]));
+    assert_eq!(found, Values::I64(vec![0; 12]));
+}
+
+#[test]
+fn a_stray_parquet_file_is_copied_and_does_not_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = source(folder.path());
+    let data = root.directory().unwrap().join("data/chunk-000");
+    std::fs::copy(data.join("file-000.parquet"), data.join("file-000.backup.parquet")).unwrap();
+    std::fs::write(data.join("notes.parquet"), "no parquet").unwrap();
+    let out = folder.path().join("out");
+    annotate(&root, &out, &annotation(vec![0; 12])).unwrap();
+    for name in ["file-000.backup.parquet", "notes.parquet"] {
+        let copy = std::fs::read(out.join("data/chunk-000").join(name)).unwrap();
+        assert_eq!(copy, std::fs::read(data.join(name)).unwrap());
+    }
+}
+
+#[test]
+fn a_wrong_total_does_not_stop_an_annotation_but_missing_rows_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = source(folder.path());
+    let directory = root.directory().unwrap();
+    let info = std::fs::read_to_string(directory.join(INFO)).unwrap();
+    std::fs::write(directory.join(INFO), info.replace("\"total_frames\": 12", "\"total_frames\": 99")).unwrap();
+    annotate(&root, &folder.path().join("out"), &annotation(vec![0; 12])).unwrap();
+    let short = folder.path().join("short");
+    let options = WriteOptions::new(10, vec![("action".to_string(), Feature::new(Dtype::Float32, &[2]))]);
+    write_random(&short, &options, &[5], 5).unwrap();
+    let file = "data/chunk-000/file-000.parquet";
+    std::fs::copy(short.join(file), directory.join(file)).unwrap();
+    let error = annotate(&root, &folder.path().join("again"), &annotation(vec![0; 12])).unwrap_err();
+    let fault = Fault::WrongRows { file: file.to_string(), found: 5, expected: 12 };
+    assert_eq!(error.faults(), [fault]);
+    assert!(!folder.path().join("again").exists());
+}
+
+#[test]
+fn subtasks_that_are_there_are_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = source(folder.path());
+    let (once, twice) = (folder.path().join("once"), folder.path().join("twice"));
+    annotate(&root, &once, &annotation(vec![0; 12])).unwrap();
+    let once = Root::Directory(once);
+    let other = Annotation { key: "other".to_string(), ..annotation(vec![-1; 12]) };
+    let error = annotate(&once, &twice, &other).unwrap_err().to_string();
+    assert_eq!(error, "`features.subtask_index` of `meta/info.json` is there already");
+    annotate(&once, &twice, &Annotation { subtasks: false, ..other }).unwrap();
+    let texts = Table::open(&Root::Directory(twice), SUBTASKS).unwrap().texts("__index_level_0__").unwrap();
+    assert_eq!(texts, ["reach"]);
+}
+
+#[test]
+fn keys_that_name_files_or_columns_of_lerobot_are_refused() {
+    for key in ["", ".skill", "..", "a/b", "a\\b", "a b", "fähigkeit", "a\n", "a`"] {
+        assert!(wrong_key(key).is_some_and(|wanted| wanted.starts_with("letters")), "{key:?}");
+    }
+    for key in ["task", "subtask", "subtask_index", "stat", "Stat", "info", "index", "timestamp", "task_index"] {
+        assert!(wrong_key(key).is_some_and(|wanted| wanted.starts_with("a name that lerobot")), "{key:?}");
+    }
+    for key in ["skill", "observation.skill", "skill-2", "_S", "tasks", "infos"] {
+        assert_eq!(wrong_key(key), None, "{key:?}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let root = source(folder.path());
+    let stat = Annotation { key: "stat".to_string(), ..annotation(vec![0; 12]) };
+    let error = annotate(&root, &folder.path().join("out"), &stat).unwrap_err().to_string();
+    assert_eq!(error, "`features.stat` of `meta/info.json` is no key for skills");
+}
+
+#[test]
+fn a_file_that_the_names_would_overwrite_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = source(folder.path());
+    std::fs::write(root.directory().unwrap().join("meta/skills.json"), "{}").unwrap();
+    let error = annotate(&root, &folder.path().join("out"), &annotation(vec![0; 12])).unwrap_err().to_string();
+    assert_eq!(error, "cannot write `meta/skills.json`: the dataset has such a file, but no column `skill`");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_copy_inside_its_dataset_is_refused_through_links_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = source(folder.path());
+    let directory = root.directory().unwrap().to_path_buf();
+    std::os::unix::fs::symlink(directory.join("meta"), folder.path().join("link")).unwrap();
+    std::os::unix::fs::symlink(&directory, folder.path().join("alias")).unwrap();
+    let count = || std::fs::read_dir(&directory).unwrap().count();
+    let before = count();
+    let inside = [
+        directory.clone(),
+        directory.join("copy"),
+        directory.join("a/b/../copy"),
+        folder.path().join("link/copy"),
+        folder.path().join("alias"),
+        folder.path().join("new/../alias/copy"),
+    ];
+    for out in inside {
+        for root in [root.clone(), Root::Directory(folder.path().join("alias"))] {
+            let error = annotate(&root, &out, &annotation(vec![0; 12])).unwrap_err().to_string();
+            assert!(error.contains("it is inside the dataset that is copied"), "{error}");
+        }
+    }
+    assert_eq!(count(), before);
+    // A name that only starts like the dataset's is another one.
+    annotate(&root, &folder.path().join("source2"), &annotation(vec![0; 12])).unwrap();
+}
+
+#[test]
+#[cfg(unix)]
+fn videos_of_the_template_are_hard_links_and_other_files_are_not() {
+    use std::os::unix::fs::MetadataExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let root = source(folder.path());
+    let out = folder.path().join("out");
+    annotate(&root, &out, &annotation(vec![0; 12])).unwrap();
+    let same = |file: &str| {
+        let number = |directory: &Path| std::fs::metadata(directory.join(file)).unwrap().ino();
+        number(root.directory().unwrap()) == number(&out)
+    };
+    assert!(same("videos/front/chunk-000/file-000.mp4"));
+    assert!(!same("README.md") && !same("meta/tasks.parquet"));
 }
