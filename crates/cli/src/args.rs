@@ -256,9 +256,10 @@ pub(crate) struct AnnotateArgs {
     /// The dataset: a directory, or `embedded:libero_goal_mini`
     #[arg(value_name = "DATASET")]
     pub(crate) dataset: String,
-    /// The directory to make; it must not exist, or be empty
+    /// The directory to make; it must not exist, or be empty. Its videos are hard links to those of the
+    /// dataset where possible: the same files, not copies
     pub(crate) out: PathBuf,
-    /// Write the column and the names only, not lerobot's subtasks
+    /// Write the column and the names only, not lerobot's subtasks; subtasks that are there are kept
     #[arg(long)]
     pub(crate) no_subtasks: bool,
 }

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use dataset::write::{Annotation, annotate};
-use dataset::{Dataset, Overrides};
+use dataset::write::{
+    Annotation, Outline, SUBTASK_INDEX, SUBTASKS, annotate, has_subtasks, is_within, vocabulary_file, wrong_key,
+};
+use dataset::{Info, Root};
 use serde::Deserialize;
 
 use super::{counted, root};
@@ -44,6 +46,13 @@ struct Stretch {
 
 /// Writes the skills into a copy.
 pub(crate) fn run(options: &AnnotateArgs) -> Result<(), Failure> {
+    let root = root(&options.dataset)?;
+    if is_within(&root, &options.out) {
+        return Err(Problem::new(format!("{} is in the dataset `{}`", files::shown(&options.out), options.dataset))
+            .fact("expected", "a new directory outside of the dataset, which stays as it is")
+            .hint("give another `OUT`, such as one beside the dataset")
+            .into());
+    }
     let text = files::read_text(&options.skills, MAX_SKILLS_BYTES)?;
     let skills: Skills = serde_json::from_str(&text).map_err(|error| {
         Problem::new(format!("{} is no file of skills: {error}", files::shown(&options.skills)))
@@ -53,49 +62,64 @@ pub(crate) fn run(options: &AnnotateArgs) -> Result<(), Failure> {
             )
             .hint("run `refactor-vla data annotate --help` for an example")
     })?;
-    let root = root(&options.dataset)?;
-    let dataset = Dataset::open(root.clone(), &Overrides::default())?;
-    let lengths: Vec<usize> = dataset.episodes().iter().map(|episode| episode.frames.len()).collect();
-    let problems = problems(&skills, &lengths, dataset.info().feature(&skills.feature).is_some());
-    if !problems.is_empty() {
-        return Err(unfit(&options.skills, &options.dataset, problems));
+    let outline = Outline::read(&root)?;
+    let lengths: Vec<usize> = outline.episodes.iter().map(|episode| episode.frames.len()).collect();
+    let named = misnamed(&skills, &root, &outline.info);
+    let placed = misplaced(&skills, &lengths);
+    if !named.is_empty() || !placed.is_empty() {
+        return Err(unfit(&options.skills, &options.dataset, named, placed));
     }
-    let mut values = vec![-1; dataset.frames()];
+    if !options.no_subtasks && has_subtasks(&root, &outline.info) {
+        let found = match outline.info.feature(SUBTASK_INDEX) {
+            Some(_) => format!("a column `{SUBTASK_INDEX}`"),
+            None => format!("a file `{SUBTASKS}`"),
+        };
+        return Err(Problem::new(format!("`{}` has subtasks already", options.dataset))
+            .fact("found", found)
+            .hint("add `--no-subtasks`, which keeps them and writes the skills beside them")
+            .into());
+    }
+    let mut values = vec![-1; outline.frames()];
     for EpisodeSkills { episode, skills } in &skills.episodes {
-        let start = dataset.episodes()[*episode].frames.start;
+        let start = outline.episodes[*episode].frames.start;
         for Stretch { from, to, skill } in skills {
             values[start + from..start + to].fill(*skill as i64);
         }
     }
-    let without = values.iter().filter(|value| **value < 0).count() as u64;
+    let annotated = skills.episodes.iter().filter(|episode| !episode.skills.is_empty()).count();
     let Skills { feature: key, names, .. } = skills;
     let line = format!(
-        "wrote {} with `{key}`: {} over {}, {} without one\n",
+        "wrote {} with `{key}`: {} over {annotated} of {}, {} of {}\n",
         files::shown(&options.out),
         counted(names.len() as u64, "skill", "skills"),
         counted(lengths.len() as u64, "episode", "episodes"),
-        counted(without, "frame", "frames"),
+        values.iter().filter(|value| **value >= 0).count(),
+        counted(values.len() as u64, "frame", "frames"),
     );
     annotate(&root, &options.out, &Annotation { key, names, values, subtasks: !options.no_subtasks })?;
     files::print(line.as_bytes())
 }
 
-fn unfit(skills: &Path, dataset: &str, problems: Vec<String>) -> Failure {
-    Problem::new(format!("{} does not fit `{dataset}`", files::shown(skills)))
-        .list(problems)
-        .hint("frames count from 0 in each episode, and `to` is the first frame after the skill")
-        .into()
+fn unfit(skills: &Path, dataset: &str, named: Vec<String>, placed: Vec<String>) -> Failure {
+    let hint = match placed.is_empty() {
+        true => format!("correct {} with an editor", files::shown(skills)),
+        false => "frames count from 0 in each episode, and `to` is the first frame after the skill".to_string(),
+    };
+    let problems = named.into_iter().chain(placed);
+    Problem::new(format!("{} does not fit `{dataset}`", files::shown(skills))).list(problems).hint(hint).into()
 }
 
-/// All that is wrong with the skills of a dataset.
-fn problems(skills: &Skills, lengths: &[usize], taken: bool) -> Vec<String> {
+/// All that is wrong with the column's name and those of the skills.
+fn misnamed(skills: &Skills, root: &Root, info: &Info) -> Vec<String> {
     let mut problems = Vec::new();
-    let Skills { feature, names, episodes } = skills;
-    if feature.is_empty() || feature.contains(['/', '\\']) {
-        problems.push(format!("`feature` is `{feature}`, wanted a name of a column without `/`"));
-    }
-    if taken {
+    let Skills { feature, names, .. } = skills;
+    let file = vocabulary_file(feature);
+    if let Some(expected) = wrong_key(feature) {
+        problems.push(format!("its `feature` is `{}`, wanted {expected}", feature.escape_debug()));
+    } else if info.feature(feature).is_some() {
         problems.push(format!("the dataset has a column `{feature}` already; choose another `feature`"));
+    } else if root.has(&file) {
+        problems.push(format!("the dataset has a file `{file}` already; choose another `feature`"));
     }
     if names.is_empty() {
         problems.push("`names` is empty, wanted a name for each skill".to_string());
@@ -103,6 +127,13 @@ fn problems(skills: &Skills, lengths: &[usize], taken: bool) -> Vec<String> {
     let mut known = BTreeSet::new();
     problems
         .extend(names.iter().filter(|name| !known.insert(*name)).map(|name| format!("two skills are called `{name}`")));
+    problems
+}
+
+/// All that is wrong with the places of the skills.
+fn misplaced(skills: &Skills, lengths: &[usize]) -> Vec<String> {
+    let mut problems = Vec::new();
+    let Skills { names, episodes, .. } = skills;
     let mut seen = BTreeSet::new();
     for EpisodeSkills { episode, skills } in episodes {
         if !seen.insert(episode) {

@@ -177,3 +177,89 @@ fn skills_that_are_none() {
     made.skills(&json!({"feature": "skill", "names": [], "episode": []}));
     insta::assert_snapshot!(made.run(&["data", "annotate", "./skills.json", "./pour", "./annotated"]).shown());
 }
+
+/// One skill over the first frames of the first episode.
+fn one_skill(feature: &str) -> Value {
+    let episode = json!({"episode": 0, "skills": [{"from": 0, "to": 2, "skill": 0}]});
+    json!({"feature": feature, "names": ["carry"], "episodes": [episode, {"episode": 1, "skills": []}]})
+}
+
+const ANNOTATE: [&str; 5] = ["data", "annotate", "./skills.json", "./pour", "./annotated"];
+
+#[test]
+fn only_annotated_episodes_and_frames_are_counted() {
+    let made = Made::new();
+    made.skills(&one_skill("skill"));
+    assert_eq!(
+        made.run(&ANNOTATE).out,
+        "wrote `annotated` with `skill`: 1 skill over 1 of 8 episodes, 2 of 80 frames\n"
+    );
+}
+
+#[test]
+fn a_dataset_without_states_can_be_annotated() {
+    let made = Made::new();
+    let state = "observation.state";
+    made.info(|info| {
+        let features = info["features"].as_object_mut().unwrap();
+        assert!(features.remove(state).is_some() && features.remove("action").is_some());
+    });
+    assert!(made.run(&["data", "inspect", "./pour"]).err.contains("no column is the"));
+    made.skills(&one_skill("skill"));
+    let ran = made.run(&ANNOTATE);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+}
+
+#[test]
+fn annotating_does_not_ask_for_another_total() {
+    let made = Made::new();
+    let data = made.path("pour/data/chunk-000");
+    fs::copy(data.join("file-000.parquet"), data.join("old.parquet")).unwrap();
+    made.skills(&one_skill("skill"));
+    let ran = made.run(&ANNOTATE);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    fs::remove_file(data.join("old.parquet")).unwrap();
+    fs::rename(&data, made.path("pour/part-000")).unwrap();
+    made.info(|info| info["data_path"] = json!("part-{chunk_index:03d}/file-{file_index:03d}.parquet"));
+    let ran = made.run(&["data", "annotate", "./skills.json", "./pour", "./again"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert_eq!(made.run(&["data", "validate", "./again"]).code, 0);
+}
+
+#[test]
+fn subtasks_are_not_replaced() {
+    let made = Made::new();
+    made.skills(&one_skill("skill"));
+    assert_eq!(made.run(&ANNOTATE).code, 0);
+    made.skills(&one_skill("other"));
+    let again = ["data", "annotate", "./skills.json", "./annotated", "./again"];
+    insta::assert_snapshot!(made.run(&again).shown());
+    assert!(!made.path("again").exists());
+    assert_eq!(made.run(&[&again[..], &["--no-subtasks"]].concat()).code, 0);
+    let subtasks = |name: &str| fs::read(made.path(name).join("meta/subtasks.parquet")).unwrap();
+    assert_eq!(subtasks("again"), subtasks("annotated"));
+}
+
+#[test]
+fn a_feature_that_lerobot_has_itself() {
+    let made = Made::new();
+    made.skills(&one_skill("stat"));
+    insta::assert_snapshot!(made.run(&ANNOTATE).shown());
+}
+
+#[test]
+fn a_feature_that_is_no_name() {
+    let made = Made::new();
+    made.skills(&one_skill("../skill"));
+    insta::assert_snapshot!(made.run(&ANNOTATE).shown());
+}
+
+#[test]
+fn a_copy_inside_its_dataset() {
+    let made = Made::new();
+    made.skills(&one_skill("skill"));
+    insta::assert_snapshot!(made.run(&["data", "annotate", "./skills.json", "./pour", "./pour/copy"]).shown());
+    let ran = made.run(&["data", "annotate", "./skills.json", "./pour", "./pour"]);
+    assert!(ran.code == 2 && ran.err.starts_with("error: `pour` is in the dataset `pour`"), "{}", ran.err);
+    assert!(!made.path("pour/copy").exists());
+}
