@@ -2,7 +2,7 @@
 //!
 //! Without decoding, the tables of the file say all of this but whether the pictures are whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 use serde_json::Value;
@@ -30,17 +30,30 @@ struct Stretch {
     frames: usize,
     from: f64,
     to: f64,
+    /// Whether the data file has as many rows as its episodes, so that `frames` can be believed.
+    sure: bool,
 }
 
-/// Checks all videos of some cameras, in parallel.
+/// Checks all videos of some cameras, in parallel. Frames of data files whose rows were found wrong are not counted again
+/// here.
 pub(super) fn check(validation: &Validation<'_>, table: &EpisodeTable, cameras: &[String], report: &mut Report) {
     let mut files: BTreeMap<(usize, u32, u32), Vec<Stretch>> = BTreeMap::new();
-    let mut total = 0;
+    let mut total = 0_u64;
+    let wrong: BTreeSet<&str> = report
+        .faults
+        .iter()
+        .filter_map(|fault| match fault {
+            Fault::WrongRows { file, .. } => Some(file.as_str()),
+            _ => None,
+        })
+        .collect();
     for (episode, number) in table.episodes.iter().zip(&table.numbers) {
+        let sure = !wrong.contains(table.files[episode.file as usize].path.as_str());
         for (camera, span) in episode.videos.iter().enumerate() {
-            let stretch = Stretch { episode: *number, frames: episode.frames.len(), from: span.from, to: span.to };
+            let stretch =
+                Stretch { episode: *number, frames: episode.frames.len(), from: span.from, to: span.to, sure };
             files.entry((camera, span.chunk, span.file)).or_default().push(stretch);
-            total += episode.frames.len() as u64;
+            total = total.saturating_add(episode.frames.len() as u64);
         }
     }
     let meter = validation.meter(Stage::Pictures, total);
@@ -108,45 +121,54 @@ fn describe(info: &Info, camera: &str, video: &VideoFile, notes: &mut Notes) {
 
 /// The pictures that frames need, in order, each once.
 fn wanted(fps: f64, video: &VideoFile, stretches: &[Stretch], notes: &mut Notes) -> Vec<usize> {
-    let mut pictures = Vec::new();
     if fps <= 0.0 {
-        return pictures;
+        return Vec::new();
     }
     let file = || video.name().to_string();
     let times = video.times();
+    let mut needed = vec![false; times.len()];
     let mut before: Option<f64> = None;
-    for &Stretch { episode, frames, from, to } in stretches {
+    for &Stretch { episode, frames, from, to, sure } in stretches {
+        if let Some(before) = before.filter(|before| from < before - TOLERANCE) {
+            notes.add("shared", Fault::SharedPictures { file: file(), episode, from, before });
+        }
+        before = Some(to);
+        if !sure {
+            needed.iter_mut().zip(times).for_each(|(needed, time)| *needed |= (from..to).contains(time));
+            continue;
+        }
         let expected = frames as f64 / fps;
         let off = (to - from - expected).abs();
         if off.is_nan() || off > SPAN_TOLERANCE / fps {
             notes.add("span", Fault::WrongSpan { file: file(), episode, from, to, expected, count: 1 });
         }
-        if let Some(before) = before.filter(|before| from < before - TOLERANCE) {
-            notes.add("shared", Fault::SharedPictures { file: file(), episode, from, before });
-        }
-        before = Some(to);
-        if !from.is_finite() {
+        if !from.is_finite() || frames == 0 {
             continue;
         }
-        // A hostile length is not walked to its end: behind the last picture there is nothing to find.
-        for frame in 0..frames {
-            let time = from + frame as f64 / fps;
-            if time >= video.end() - TOLERANCE {
-                let (wanted, end) = (from + (frames - 1) as f64 / fps, video.end());
-                notes.add("end", Fault::EndsEarly { file: file(), episode, wanted, end, count: 1 });
-                break;
-            }
+        let time_of = |frame: usize| from + frame as f64 / fps;
+        // Hostile starts and lengths are not walked: before the first picture and behind the last there is nothing to find.
+        let early = ((times[0] - TOLERANCE - from) * fps).ceil().max(0.0) as usize;
+        let early = early.min(frames);
+        if early > 0 {
+            let (wanted, nearest) = (from, times[0]);
+            notes.add("time", Fault::OffTime { file: file(), episode, wanted, nearest, count: early });
+        }
+        for time in
+            (early..frames).take(times.len() + 1).map(time_of).take_while(|time| *time < video.end() - TOLERANCE)
+        {
             let picture = video.nearest(time);
-            if (times[picture] - time).abs() > TOLERANCE + f64::EPSILON * time {
+            if (times[picture] - time).abs() > TOLERANCE + f64::EPSILON * time.abs() {
                 let (wanted, nearest) = (time, times[picture]);
                 notes.add("time", Fault::OffTime { file: file(), episode, wanted, nearest, count: 1 });
             }
-            pictures.push(picture);
+            needed[picture] = true;
+        }
+        let (wanted, end) = (time_of(frames - 1), video.end());
+        if wanted >= end - TOLERANCE {
+            notes.add("end", Fault::EndsEarly { file: file(), episode, wanted, end, count: 1 });
         }
     }
-    pictures.sort_unstable();
-    pictures.dedup();
-    pictures
+    (0..needed.len()).filter(|picture| needed[*picture]).collect()
 }
 
 /// Decodes the pictures, in parallel from keyframe to keyframe; notes the first that is bad.

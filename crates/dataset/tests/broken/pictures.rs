@@ -218,3 +218,18 @@ fn statistics_that_are_no_numbers() {
     });
     insta::assert_snapshot!(told(&set));
 }
+
+/// Both were walked frame by frame, until memory was full.
+#[test]
+fn a_start_long_before_the_video() {
+    let set = with_times("videos/front/from_timestamp", |from| from[2] = -1e11);
+    insta::assert_snapshot!(told(&set));
+    set.integers(EPISODES, "length", |lengths| lengths[2] += 1_000_000_000_000);
+    set.integers(EPISODES, "dataset_to_index", |to| to[2] += 1_000_000_000_000);
+    insta::assert_snapshot!("a_start_long_before_the_video_and_a_length_to_match", told(&set));
+}
+
+#[test]
+fn a_start_a_little_before_the_video() {
+    insta::assert_snapshot!(told(&with_times("videos/front/from_timestamp", |from| from[0] = -0.1)));
+}
