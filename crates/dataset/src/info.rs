@@ -180,12 +180,14 @@ impl Info {
     /// As [`Info::parse`], with zeros and empty paths where something is wrong, and what is wrong.
     pub(crate) fn parse_loosely(content: &[u8]) -> Result<(Info, Vec<Fault>), Error> {
         let malformed = |reason: String| Fault::Malformed { file: INFO.to_string(), format: "JSON", reason };
+        // Editors on Windows put a mark before the text.
+        let content = content.strip_prefix("\u{feff}".as_bytes()).unwrap_or(content);
         let value: Value = serde_json::from_slice(content).map_err(|error| malformed(error.to_string()))?;
         let Value::Object(map) = value else {
             return Err(malformed(format!("it holds {}, not an object", shown(&value))).into());
         };
         let mut keys = Keys { map: &map, faults: Vec::new() };
-        let version = keys.text("codebase_version", "a version such as `v3.0`").unwrap_or_default();
+        let version = keys.version("codebase_version").unwrap_or_default();
         if let Some(fault) = unreadable_version(&version) {
             // The rest of an older file means something else.
             return Err(fault.into());
@@ -234,13 +236,18 @@ impl Info {
 
 /// The fault of a version that is not ours to read.
 fn unreadable_version(version: &str) -> Option<Fault> {
-    let major: u32 = version.trim_start_matches('v').split('.').next()?.parse().ok()?;
     let (file, found) = (INFO.to_string(), version.to_string());
-    match major {
+    match major(version)? {
         0..3 => Some(Fault::OldVersion { file, found, directory: None }),
         3 => None,
         _ => Some(Fault::NewVersion { file, found }),
     }
+}
+
+/// The 3 of `v3.0`.
+fn major(version: &str) -> Option<u32> {
+    let digits = version.strip_prefix('v').unwrap_or(version).split('.').next()?;
+    digits.bytes().all(|digit| digit.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 
 fn bad(key: &str, found: impl Into<String>, expected: impl Into<String>) -> Fault {
@@ -305,6 +312,12 @@ impl Keys<'_> {
         }
     }
 
+    fn version(&mut self, key: &str) -> Option<String> {
+        let expected = "a version such as `v3.0`";
+        let version = self.text(key, expected)?;
+        if major(&version).is_some() { Some(version) } else { self.wrong(key, expected) }
+    }
+
     fn count(&mut self, key: &str) -> Option<u64> {
         match self.map.get(key).and_then(Value::as_u64) {
             Some(count) => Some(count),
@@ -321,8 +334,8 @@ impl Keys<'_> {
 
     fn rate(&mut self, key: &str) -> Option<f64> {
         match self.map.get(key).and_then(Value::as_f64) {
-            Some(rate) if rate.is_finite() && rate > 0.0 && rate <= 1e6 => Some(rate),
-            _ => self.wrong(key, "frames per second, more than 0"),
+            Some(rate) if (1e-6..=1e6).contains(&rate) => Some(rate),
+            _ => self.wrong(key, "frames per second, more than 0 and at most a million"),
         }
     }
 
@@ -442,6 +455,32 @@ mod tests {
             let error = Info::parse(json!({"codebase_version": version}).to_string().as_bytes()).unwrap_err();
             assert_eq!(matches!(error.faults(), [Fault::OldVersion { .. }]), old);
             assert_eq!(matches!(error.faults(), [Fault::NewVersion { .. }]), !old);
+        }
+    }
+
+    #[test]
+    fn a_version_that_is_none_is_told() {
+        for version in ["banana", "", "v", "v+3.0", "version 3", "v99999999999.0"] {
+            let mut value = minimal();
+            value["codebase_version"] = json!(version);
+            let error = Info::parse(value.to_string().as_bytes()).unwrap_err();
+            let [Fault::BadInfo { key, expected, .. }] = error.faults() else { panic!("`{version}`: {error}") };
+            assert_eq!((key.as_str(), expected.as_str()), ("codebase_version", "a version such as `v3.0`"));
+        }
+    }
+
+    #[test]
+    fn a_mark_of_byte_order_is_no_content() {
+        let content = format!("\u{feff}{}", minimal());
+        assert_eq!(Info::parse(content.as_bytes()).unwrap(), Info::parse(minimal().to_string().as_bytes()).unwrap());
+    }
+
+    #[test]
+    fn a_rate_of_next_to_nothing_is_told() {
+        for rate in [1e-300, 1e-7, -1.0, 1e7] {
+            let mut value = minimal();
+            value["fps"] = json!(rate);
+            assert!(Info::parse(value.to_string().as_bytes()).is_err(), "{rate}");
         }
     }
 }
