@@ -91,11 +91,6 @@ pub(crate) fn numbers(expected: &Expected, array: &ArrayRef) -> Result<Vec<f64>,
                 let (from, to) = (list.offsets()[0] as usize, list.offsets()[list.len()] as usize);
                 list.values().slice(from, to - from)
             }
-            DataType::FixedSizeList(_, width) => {
-                let list = values.as_fixed_size_list();
-                let width = usize::try_from(*width).unwrap_or(0);
-                list.values().slice(list.offset() * width, list.len() * width)
-            }
             _ => break,
         };
         outer = false;
@@ -123,7 +118,7 @@ pub(crate) fn numbers(expected: &Expected, array: &ArrayRef) -> Result<Vec<f64>,
 /// The type of the values in lists, and whether there are lists.
 fn leaf(found: &DataType) -> (&DataType, bool) {
     match found {
-        DataType::List(field) | DataType::FixedSizeList(field, _) => (leaf(field.data_type()).0, true),
+        DataType::List(field) => (leaf(field.data_type()).0, true),
         other => (other, false),
     }
 }
@@ -132,8 +127,7 @@ fn leaf(found: &DataType) -> (&DataType, bool) {
 pub(crate) fn in_words(found: &DataType) -> String {
     match found {
         DataType::List(field) => format!("lists of {}", in_words(field.data_type())),
-        DataType::FixedSizeList(field, width) => format!("lists of {width} {}", in_words(field.data_type())),
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "text".to_string(),
+        DataType::Utf8 => "text".to_string(),
         DataType::Boolean => "bool".to_string(),
         other => other.to_string().to_lowercase(),
     }

@@ -11,10 +11,12 @@ use arrow_array::types::{
     ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, ListArray, RecordBatch};
 use arrow_schema::DataType;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::basic::Type;
+use parquet::file::metadata::ColumnChunkMetaData;
 
 use crate::fault::{Error, Fault};
 use crate::files::{Blob, Root};
@@ -22,8 +24,11 @@ use crate::guard::guarded;
 use crate::numbers::in_words;
 use crate::pages;
 
-/// Rows that are decoded at a time.
+/// The most rows that are decoded at a time.
 const BATCH: usize = 8192;
+
+/// The most bytes that are decoded at a time, unless one row has more.
+const BATCH_BYTES: u64 = 16 << 20;
 
 /// No file that we know has more rows for each of its bytes; a footer that claims more is lying.
 const MAX_ROWS_PER_BYTE: u64 = 16;
@@ -40,6 +45,7 @@ impl Table {
     pub(crate) fn open(root: &Root, file: &str) -> Result<Table, Error> {
         let blob = root.open(file)?;
         // The schema that arrow leaves in the metadata is one more thing that could be malformed, and tells us nothing.
+        // Without it, parquet gives lists, text and bytes of one kind each: `List`, `Utf8` and `Binary`.
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let metadata = guarded(|| ArrowReaderMetadata::load(&blob, options))
             .and_then(|loaded| loaded.map_err(|error| error.to_string()))
@@ -112,6 +118,7 @@ impl Table {
             }
         }
         let (groups, skipped) = self.groups_of(&rows);
+        let batch = batch.min(self.fitting_rows(wanted));
         let fields = self.metadata.schema().fields();
         let roots =
             fields.iter().enumerate().filter(|(_, field)| wanted.contains(&field.name().as_str())).map(|(at, _)| at);
@@ -175,6 +182,27 @@ impl Table {
         (groups, skipped)
     }
 
+    /// The rows of some columns that fit into [`BATCH_BYTES`], as far as the footer says what they hold.
+    fn fitting_rows(&self, wanted: &[&str]) -> usize {
+        let is_wanted = |leaf: &&ColumnChunkMetaData| {
+            leaf.column_path().parts().first().is_some_and(|root| wanted.contains(&root.as_str()))
+        };
+        let bytes = |leaf: &ColumnChunkMetaData| {
+            let values = u64::try_from(leaf.num_values()).unwrap_or(0);
+            match leaf.column_type() {
+                Type::BOOLEAN | Type::INT32 | Type::FLOAT => values.saturating_mul(4),
+                Type::INT64 | Type::DOUBLE => values.saturating_mul(8),
+                // Texts and pictures; a dictionary would make them larger than this, but pictures have none.
+                _ => u64::try_from(leaf.uncompressed_size()).unwrap_or(0).max(values.saturating_mul(16)),
+            }
+        };
+        let groups = self.metadata.metadata().row_groups().iter();
+        let leaves = groups.flat_map(|group| group.columns().iter().filter(is_wanted));
+        let total = leaves.map(bytes).fold(0, u64::saturating_add);
+        let a_row = total.div_ceil(self.rows().max(1) as u64).max(1);
+        usize::try_from(BATCH_BYTES / a_row).unwrap_or(BATCH).clamp(1, BATCH)
+    }
+
     fn missing(&self, column: &str) -> Fault {
         // Tables of episodes have a hundred columns of statistics.
         const MOST: usize = 12;
@@ -224,9 +252,15 @@ impl Table {
         let mut values = Vec::new();
         self.scan(&[column], |first, arrays| {
             let filled = match arrays[0].data_type() {
-                DataType::List(_) => arrays[0].as_list::<i32>().iter().try_for_each(|list| {
+                DataType::List(_) => arrays[0].as_list::<i32>().iter().enumerate().try_for_each(|(row, list)| {
                     let mut texts = Vec::new();
-                    texts_of(&list.ok_or(Bad::Missing(values.len()))?, |text| texts.push(text.to_string()))?;
+                    // The place of a text in its list is not that of its row.
+                    texts_of(&list.ok_or(Bad::Missing(row))?, |text| texts.push(text.to_string())).map_err(|bad| {
+                        match bad {
+                            Bad::Missing(_) => Bad::Missing(row),
+                            other => other,
+                        }
+                    })?;
                     values.push(texts);
                     Ok(())
                 }),
@@ -304,41 +338,38 @@ fn complete(array: &dyn Array) -> Result<(), Bad> {
     }
 }
 
-/// Rows of `width` numbers, one after the other.
+/// Rows of `width` numbers, one after the other; lists in lists are taken apart.
 pub(crate) fn rows_of(array: &ArrayRef, width: usize, out: &mut [f32]) -> Result<(), Bad> {
-    match array.data_type() {
-        DataType::List(_) => {
-            complete(array)?;
-            let list = array.as_list::<i32>();
-            for (row, length) in list.offsets().lengths().enumerate() {
-                if length != width {
-                    return Err(Bad::Width { row, found: length, expected: width });
-                }
-            }
-            let from = list.offsets()[0] as usize;
-            singles_of(&list.values().slice(from, array.len() * width), out).map_err(|bad| in_rows(bad, width))
-        }
-        DataType::FixedSizeList(_, found) => {
-            complete(array)?;
-            let list = array.as_fixed_size_list();
-            match usize::try_from(*found) {
-                Ok(found) if found == width => {
-                    let from = list.value_offset_at(0);
-                    singles_of(&list.values().slice(from, array.len() * width), out).map_err(|bad| in_rows(bad, width))
-                }
-                found => Err(Bad::Width { row: 0, found: found.unwrap_or(0), expected: width }),
-            }
-        }
-        _ if width == 1 => singles_of(array, out),
-        _ => Err(Bad::Type),
+    let DataType::List(_) = array.data_type() else {
+        return if width == 1 { singles_of(array, out) } else { Err(Bad::Type) };
+    };
+    complete(array)?;
+    let list = array.as_list::<i32>();
+    let mut values = list.values().clone();
+    let mut ends: Vec<usize> = list.offsets().iter().map(|end| *end as usize).collect();
+    while let DataType::List(_) = values.data_type() {
+        let inner = used(&values, &ends)?;
+        ends = ends.iter().map(|end| inner.offsets()[*end] as usize).collect();
+        values = inner.values().clone();
     }
-}
-
-/// The place of a value as the place of its row.
-fn in_rows(bad: Bad, width: usize) -> Bad {
-    match bad {
+    let lengths = ends.windows(2).map(|ends| ends[1] - ends[0]).enumerate();
+    if let Some((row, found)) = lengths.into_iter().find(|(_, length)| *length != width) {
+        return Err(Bad::Width { row, found, expected: width });
+    }
+    singles_of(&values.slice(ends[0], array.len() * width), out).map_err(|bad| match bad {
+        // The place of a value as the place of its row.
         Bad::Missing(value) => Bad::Missing(value / width.max(1)),
         other => other,
+    })
+}
+
+/// Lists in lists, if none that belongs to a row is missing. `ends` are where rows end in them, after where the first
+/// begins.
+fn used<'a>(values: &'a ArrayRef, ends: &[usize]) -> Result<&'a ListArray, Bad> {
+    let all = ends[0]..ends[ends.len() - 1];
+    match all.clone().find(|at| values.null_count() > 0 && values.is_null(*at)) {
+        Some(at) => Err(Bad::Missing(ends.partition_point(|end| *end <= at) - 1)),
+        None => Ok(values.as_list::<i32>()),
     }
 }
 
@@ -419,8 +450,6 @@ fn texts_of(array: &ArrayRef, mut sink: impl FnMut(&str)) -> Result<(), Bad> {
     complete(array)?;
     match array.data_type() {
         DataType::Utf8 => array.as_string::<i32>().iter().flatten().for_each(&mut sink),
-        DataType::LargeUtf8 => array.as_string::<i64>().iter().flatten().for_each(&mut sink),
-        DataType::Utf8View => array.as_string_view().iter().flatten().for_each(&mut sink),
         _ => return Err(Bad::Type),
     }
     Ok(())
@@ -429,4 +458,108 @@ fn texts_of(array: &ArrayRef, mut sink: impl FnMut(&str)) -> Result<(), Bad> {
 fn convert<T: ArrowPrimitiveType, O>(array: &ArrayRef, out: &mut [O], to: impl Fn(T::Native) -> O) -> Result<(), Bad> {
     out.iter_mut().zip(array.as_primitive::<T>().values()).for_each(|(out, value)| *out = to(*value));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::sync::Arc;
+
+    use arrow_array::builder::{LargeStringBuilder, ListBuilder, StringBuilder};
+    use arrow_array::types::Float32Type;
+    use arrow_array::{FixedSizeListArray, LargeBinaryArray, LargeStringArray, StringViewArray};
+    use parquet::arrow::ArrowWriter;
+
+    use super::*;
+
+    /// A file of these columns, and the directory that it is in.
+    fn written(columns: Vec<(&str, ArrayRef)>) -> (tempfile::TempDir, Table) {
+        let folder = tempfile::tempdir().unwrap();
+        let batch = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, it)| (name, it, true)));
+        let batch = batch.unwrap();
+        let file = File::create(folder.path().join("a.parquet")).unwrap();
+        let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let table = Table::open(&Root::Directory(folder.path().to_path_buf()), "a.parquet").unwrap();
+        (folder, table)
+    }
+
+    #[test]
+    fn an_empty_list_of_texts_in_a_later_batch_has_its_own_row() {
+        let empty = BATCH + 10;
+        for inside in [false, true] {
+            let mut lists = ListBuilder::new(StringBuilder::new());
+            for row in 0..BATCH + 20 {
+                lists.values().append_option((row != empty || !inside).then_some("pour"));
+                lists.append(row != empty || inside);
+            }
+            let (_folder, table) = written(vec![("tasks", Arc::new(lists.finish()))]);
+            let error = table.text_lists("tasks").unwrap_err();
+            assert!(matches!(error.faults(), [Fault::MissingValue { row, .. }] if *row == empty), "{error}");
+        }
+    }
+
+    #[test]
+    fn wide_rows_come_a_few_at_a_time() {
+        let width = 120 * 160;
+        let values: ArrayRef = Arc::new(arrow_array::Float32Array::from(vec![0.0; 600 * width]));
+        let field = Arc::new(arrow_schema::Field::new_list_field(DataType::Float32, true));
+        let wide = FixedSizeListArray::try_new(field, width as i32, values, None).unwrap();
+        let narrow = arrow_array::Int64Array::from_iter_values(0..600);
+        let (_folder, table) = written(vec![("depth", Arc::new(wide)), ("index", Arc::new(narrow))]);
+        let largest = |wanted: &[&str]| {
+            let mut largest = 0;
+            table
+                .scan(wanted, |_, arrays| {
+                    largest = arrays[0].len().max(largest);
+                    Ok(())
+                })
+                .unwrap();
+            largest
+        };
+        assert_eq!(largest(&["index"]), 600);
+        assert_eq!(largest(&["index", "depth"]), (16 << 20) / (width * 4 + 8));
+    }
+
+    #[test]
+    fn matrices_are_rows_of_their_numbers() {
+        let mut rows = ListBuilder::new(ListBuilder::new(arrow_array::builder::Float32Builder::new()));
+        for row in 0..3 {
+            for at in 0..2 {
+                rows.values().append_value((0..4).map(|place| Some((row * 8 + at * 4 + place) as f32)));
+            }
+            rows.append(true);
+        }
+        let matrices: ArrayRef = Arc::new(rows.finish());
+        let mut out = [0.0; 16];
+        rows_of(&matrices.slice(1, 2), 8, &mut out).unwrap();
+        assert_eq!(out.to_vec(), (8..24).map(|value| value as f32).collect::<Vec<_>>());
+        assert_eq!(rows_of(&matrices, 4, &mut [0.0; 12]), Err(Bad::Width { row: 0, found: 8, expected: 4 }));
+        let mut rows = ListBuilder::new(ListBuilder::new(arrow_array::builder::Float32Builder::new()));
+        for row in 0..3 {
+            rows.values().append_value([Some(1.0)]);
+            rows.values().append(row != 1);
+            rows.append(true);
+        }
+        let matrices: ArrayRef = Arc::new(rows.finish());
+        assert_eq!(rows_of(&matrices, 1, &mut [0.0; 3]), Err(Bad::Missing(1)));
+    }
+
+    /// Which is why nothing else is read: arrow's other kinds are not what parquet gives without arrow's schema.
+    #[test]
+    fn lists_and_texts_are_of_one_kind_whatever_they_were_written_as() {
+        let mut lists = ListBuilder::new(LargeStringBuilder::new());
+        lists.append_value([Some("pour")]);
+        let fixed = FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>([Some([Some(1.0), Some(2.0)])], 2);
+        let (_folder, table) = written(vec![
+            ("large", Arc::new(LargeStringArray::from(vec!["a"]))),
+            ("view", Arc::new(StringViewArray::from(vec!["b"]))),
+            ("bytes", Arc::new(LargeBinaryArray::from(vec![&b"c"[..]]))),
+            ("lists", Arc::new(lists.finish())),
+            ("fixed", Arc::new(fixed)),
+        ]);
+        let types: Vec<String> = table.columns().iter().map(|name| in_words(table.column(name).unwrap())).collect();
+        assert_eq!(types, ["text", "text", "binary", "lists of text", "lists of float32"]);
+    }
 }

@@ -71,11 +71,7 @@ fn encoded(array: &ArrayRef) -> Option<Vec<Option<&[u8]>>> {
         DataType::Struct(_) => array.as_struct().column_by_name("bytes")?,
         _ => array,
     };
-    match bytes.data_type() {
-        DataType::Binary => Some(bytes.as_binary::<i32>().iter().collect()),
-        DataType::LargeBinary => Some(bytes.as_binary::<i64>().iter().collect()),
-        _ => None,
-    }
+    bytes.as_binary_opt::<i32>().map(|bytes| bytes.iter().collect())
 }
 
 /// Width and height, from the head of the file or from the whole of it.
