@@ -48,16 +48,17 @@ pub struct Roles {
 /// Decides the roles; reports all that cannot be decided.
 pub(crate) fn roles(info: &Info, overrides: &Overrides) -> Result<Roles, Error> {
     let mut faults = Vec::new();
-    let mut vector = |role, chosen: &Option<String>, usual: &[&str], word| match vector(info, role, chosen, usual, word)
-    {
-        Ok(key) => key,
-        Err(fault) => {
+    let state = vector(info, "state", &overrides.state, &["observation.state", "state", "observation"]);
+    let action = vector(info, "action", &overrides.action, &["action", "actions"]);
+    let state_left = || left(info, &action, |key| !key.contains("action"));
+    let action_left = || left(info, &state, |key| !key.contains("state") && !key.starts_with("observation"));
+    let (chosen_state, chosen_action) = (chosen(&state, state_left), chosen(&action, action_left));
+    let [state, action] = [chosen_state, chosen_action].map(|found| {
+        found.unwrap_or_else(|fault| {
             faults.push(fault);
             String::new()
-        }
-    };
-    let state = vector("state", &overrides.state, &["observation.state", "state", "observation"], "state");
-    let action = vector("action", &overrides.action, &["action", "actions"], "action");
+        })
+    });
     let cameras = each(info, "camera", &overrides.cameras, &mut faults, "video or image", |it| it.dtype.is_camera());
     let labels = each(info, "label", &overrides.labels, &mut faults, "an integer", is_label);
     let labels = labels.into_iter().filter(|key| overrides.labels.is_some() || !is_other_index(key)).collect();
@@ -75,32 +76,52 @@ pub(crate) fn roles(info: &Info, overrides: &Overrides) -> Result<Roles, Error> 
     Error::of(faults).map_or(Ok(roles), Err)
 }
 
-/// The usual name if it is there, else the only vector with the word in its name, else the only vector left.
-fn vector(
-    info: &Info,
-    role: &'static str,
-    chosen: &Option<String>,
-    usual: &[&str],
-    word: &str,
-) -> Result<String, Fault> {
+/// The one that the user names, of whatever shape; else the usual name if it is there, else the only vector with the role
+/// in its name.
+fn vector(info: &Info, role: &'static str, chosen: &Option<String>, usual: &[&str]) -> Result<String, Fault> {
     if let Some(key) = chosen {
-        return match misfit(info, role, key, "a vector of numbers", is_vector) {
+        return match misfit(info, role, key, "numbers, at least one in a row", has_numbers) {
             None => Ok(key.clone()),
             Some(fault) => Err(fault),
         };
     }
-    let vectors: Vec<&str> =
-        keys(info, |key, it| is_vector(it) && !AUTOMATIC.contains(&key) && !key.starts_with("next."));
+    let vectors = vectors(info);
     if let Some(key) = usual.iter().find(|key| vectors.contains(key)) {
         return Ok(key.to_string());
     }
-    let named: Vec<&str> = vectors.iter().filter(|key| key.contains(word)).copied().collect();
+    let named: Vec<&str> = vectors.iter().filter(|key| key.contains(role)).copied().collect();
     match named.as_slice() {
         [key] => Ok(key.to_string()),
-        [] => Err(Fault::NoRole { role, reason: "none has its name".to_string(), candidates: owned(&vectors) }),
+        [] => Err(Fault::NoRole { role, reason: NONE_NAMED.to_string(), candidates: owned(&vectors) }),
         _ => Err(Fault::NoRole { role, reason: "several could be".to_string(), candidates: owned(&named) }),
     }
 }
+
+/// What was found; if nothing has the name, the only vector that is left.
+fn chosen(found: &Result<String, Fault>, left: impl Fn() -> Option<String>) -> Result<String, Fault> {
+    match found {
+        Err(Fault::NoRole { reason, .. }) if reason == NONE_NAMED => left().ok_or(()).or_else(|()| found.clone()),
+        _ => found.clone(),
+    }
+}
+
+/// The only vector of two numbers or more beside the one with the other role, unless its name speaks against it. Single
+/// numbers are labels and measures, and if neither role is known, nothing is left over.
+fn left(info: &Info, other: &Result<String, Fault>, fits: impl Fn(&str) -> bool) -> Option<String> {
+    let other = other.as_ref().ok()?;
+    let wide = |key: &&str| info.feature(key).is_some_and(|feature| feature.width() > 1);
+    match vectors(info).into_iter().filter(|key| key != other).filter(wide).collect::<Vec<_>>()[..] {
+        [key] if fits(key) => Some(key.to_string()),
+        _ => None,
+    }
+}
+
+/// The columns that may be state or action.
+fn vectors(info: &Info) -> Vec<&str> {
+    keys(info, |key, it| is_vector(it) && !AUTOMATIC.contains(&key) && !key.starts_with("next."))
+}
+
+const NONE_NAMED: &str = "none has its name";
 
 /// All features of a kind, or those that the user names.
 fn each(
@@ -145,7 +166,11 @@ fn misfit(
 }
 
 fn is_vector(feature: &Feature) -> bool {
-    (feature.dtype.is_float() || feature.dtype.is_integer()) && feature.shape.len() == 1 && feature.width() >= 1
+    has_numbers(feature) && feature.shape.len() == 1
+}
+
+fn has_numbers(feature: &Feature) -> bool {
+    (feature.dtype.is_float() || feature.dtype.is_integer()) && feature.width() >= 1
 }
 
 fn is_label(feature: &Feature) -> bool {
@@ -232,5 +257,31 @@ mod tests {
         let wrong = Overrides { cameras: Some(vec!["motors".to_string(), "none".to_string()]), ..chosen };
         let error = roles(&info, &wrong).unwrap_err();
         assert!(matches!(error.faults(), [Fault::WrongRole { .. }, Fault::UnknownKey { .. }]), "{error}");
+    }
+
+    #[test]
+    fn the_only_vector_left_has_the_open_role() {
+        let found = |features: &[(&str, Dtype, &[usize])]| {
+            roles(&info(features), &Overrides::default()).map(|roles| (roles.state, roles.action)).ok()
+        };
+        let pair = |state: &str, action: &str| Some((state.to_string(), action.to_string()));
+        let (action, qpos) = (("action", Dtype::Float32, &[2][..]), ("qpos", Dtype::Float32, &[3][..]));
+        let (phase, force) = (("phase", Dtype::Int(64), &[1][..]), ("force", Dtype::Float32, &[1][..]));
+        assert_eq!(found(&[action.clone(), qpos.clone(), phase, force]), pair("qpos", "action"));
+        let state = ("observation.state", Dtype::Float32, &[3][..]);
+        assert_eq!(found(&[state.clone(), ("motors", Dtype::Float32, &[3])]), pair("observation.state", "motors"));
+        // A dataset without actions has none, whatever else was observed.
+        assert_eq!(found(&[state, ("observation.velocity", Dtype::Float32, &[3])]), None);
+        assert_eq!(found(&[action.clone(), ("action.delta", Dtype::Float32, &[2])]), None);
+        assert_eq!(found(&[action, qpos.clone(), ("qvel", Dtype::Float32, &[3])]), None);
+        assert_eq!(found(&[qpos]), None);
+    }
+
+    #[test]
+    fn a_matrix_may_be_the_state_if_the_user_says_so() {
+        let info = info(&[("poses", Dtype::Float32, &[2, 4]), ("action", Dtype::Float32, &[2])]);
+        assert!(roles(&info, &Overrides::default()).is_err());
+        let chosen = Overrides { state: Some("poses".to_string()), ..Overrides::default() };
+        assert_eq!(roles(&info, &chosen).unwrap().state, "poses");
     }
 }
