@@ -335,7 +335,7 @@ impl Keys<'_> {
     fn rate(&mut self, key: &str) -> Option<f64> {
         match self.map.get(key).and_then(Value::as_f64) {
             Some(rate) if (1e-6..=1e6).contains(&rate) => Some(rate),
-            _ => self.wrong(key, "frames per second, more than 0 and at most a million"),
+            _ => self.wrong(key, "frames per second, from a millionth to a million"),
         }
     }
 

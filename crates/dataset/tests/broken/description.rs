@@ -181,3 +181,11 @@ fn keys_that_are_not_there() {
     let report = validate(set.root(), &overrides, &ValidateOptions::default(), &|_| {});
     insta::assert_snapshot!(explain(&report.faults));
 }
+
+/// It was taken for v3.
+#[test]
+fn a_version_that_is_none() {
+    let set = Set::sound();
+    set.json(INFO, |info| info["codebase_version"] = "banana".into());
+    insta::assert_snapshot!(told(&set));
+}
