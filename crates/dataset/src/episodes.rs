@@ -1,5 +1,6 @@
 //! `meta/episodes/**.parquet`: which rows and which stretches of video belong to which episode.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::fault::{Error, Fault};
@@ -121,7 +122,7 @@ impl Raw {
             for (spans_of_row, (((chunk, file), from), to)) in videos.iter_mut().zip(spans) {
                 for (name, value) in [("chunk_index", chunk), ("file_index", file)] {
                     if u32::try_from(value).is_err() {
-                        faults.push(wrong_number(table.file(), &column(name), value));
+                        add(faults, wrong_number(table.file(), &column(name), value));
                     }
                 }
                 let number = |value: i64| u32::try_from(value).unwrap_or_default();
@@ -144,68 +145,105 @@ impl Raw {
         self.origin.extend(part.origin);
     }
 
-    /// Puts the rows in order and checks that they follow each other.
+    /// Puts the rows in order and checks that they follow each other. Each is held against the one before it as that one
+    /// is written, so that what is wrong with one episode is not told of all that follow.
     fn table(mut self, info: &Info, origins: &[String], faults: &mut Vec<Fault>) -> EpisodeTable {
         let mut order: Vec<usize> = (0..self.episode.len()).collect();
         order.sort_by_key(|&row| self.episode[row]);
         let mut table = EpisodeTable::default();
-        let (mut expected, mut expected_from) = (0_usize, 0);
-        for row in order {
+        let mut known: BTreeMap<String, u32> = BTreeMap::new();
+        // The next episode, the rows that it may start at, and the rows of the dataset that are taken.
+        let (mut expected, mut starts, mut taken) = (0_usize, [0; 2], 0_u64);
+        for (at, &row) in order.iter().enumerate() {
             let file = origins[self.origin[row] as usize].clone();
             let episode = match usize::try_from(self.episode[row]) {
                 Ok(episode) if episode < expected => {
-                    faults.push(Fault::RepeatedEpisode { file, episode });
+                    add(faults, Fault::RepeatedEpisode { file, episode, count: 1 });
                     continue;
                 }
                 Ok(episode) => episode,
                 Err(_) => {
-                    faults.push(wrong_number(&file, "episode_index", self.episode[row]));
+                    add(faults, wrong_number(&file, "episode_index", self.episode[row]));
                     continue;
                 }
             };
             let (from, to, length) = (self.from[row], self.to[row], self.length[row]);
             let (Ok(from), Ok(to), Ok(length)) = (u64::try_from(from), u64::try_from(to), u64::try_from(length)) else {
-                faults.push(wrong_number(&file, "length", length.min(from).min(to)));
+                add(faults, wrong_number(&file, "length", length.min(from).min(to)));
                 continue;
             };
             if episode > expected {
                 let count = episode - expected;
                 faults.push(Fault::MissingEpisode { file: file.clone(), episode: expected, count });
-                // What follows is held against itself, or everything after the gap would be reported too.
-                expected_from = from;
+                (starts, taken) = ([from; 2], from);
             }
             expected = episode.saturating_add(1);
-            if from != expected_from {
-                faults.push(Fault::EpisodeGap { file: file.clone(), episode, found: from, expected: expected_from });
+            // Where one episode alone was out of place, the next is back in step.
+            if !starts.contains(&from) && from != taken {
+                add(
+                    faults,
+                    Fault::EpisodeGap { file: file.clone(), episode, found: from, expected: starts[0], count: 1 },
+                );
             }
+            starts = [to, to];
+            let mut frames = to.saturating_sub(from);
             if to.checked_sub(from) != Some(length) {
-                faults.push(Fault::WrongLength { file: file.clone(), episode, length, from, to });
+                add(faults, Fault::WrongLength { file: file.clone(), episode, length, from, to, count: 1 });
+                // The episode that follows knows which of the two is right.
+                starts = [to, from.saturating_add(length)];
+                let next = order.get(at + 1).and_then(|next| u64::try_from(self.from[*next]).ok());
+                if to < from || (next == Some(starts[1]) && next != Some(to)) {
+                    frames = length;
+                }
             }
             if length == 0 {
                 faults.push(Fault::EmptyEpisode { file: file.clone(), episode });
             }
             let (Ok(chunk), Ok(number)) = (u64::try_from(self.chunk[row]), u64::try_from(self.file[row])) else {
-                faults.push(wrong_number(&file, "data/file_index", self.chunk[row].min(self.file[row])));
+                add(faults, wrong_number(&file, "data/file_index", self.chunk[row].min(self.file[row])));
                 continue;
             };
-            // With a wrong length, what follows is held against its rows, or it would be reported too.
-            let length = to.checked_sub(from).unwrap_or(length);
-            let frames = expected_from as usize..expected_from.saturating_add(length) as usize;
-            expected_from = expected_from.saturating_add(length);
+            let frames = taken as usize..taken.saturating_add(frames) as usize;
+            taken = frames.end as u64;
             let path = info.data_file(chunk, number);
-            match table.files.last_mut() {
-                Some(last) if last.path == path => last.rows.end = frames.end,
-                _ => table.files.push(DataFile { path, rows: frames.clone() }),
+            let before = table.episodes.last().map(|episode| episode.file);
+            let again = known.contains_key(&path);
+            let place = *known.entry(path.clone()).or_insert(table.files.len() as u32);
+            match table.files.get_mut(place as usize) {
+                Some(file) => file.rows.end = frames.end,
+                None => table.files.push(DataFile { path: path.clone(), rows: frames.clone() }),
+            }
+            if again && before != Some(place) {
+                add(faults, Fault::ScatteredFile { file: path, episode, count: 1 });
             }
             table.numbers.push(episode);
             table.episodes.push(Episode {
                 frames,
                 tasks: std::mem::take(&mut self.tasks[row]),
-                file: table.files.len() as u32 - 1,
+                file: place,
                 videos: std::mem::take(&mut self.videos[row]),
             });
         }
         table
+    }
+}
+
+/// Adds a fault; where its file has one of its kind already, that one counts it.
+fn add(faults: &mut Vec<Fault>, mut fault: Fault) {
+    let column = |fault: &Fault| match fault {
+        Fault::WrongType { column, .. } => Some(column.clone()),
+        _ => None,
+    };
+    let same = |known: &&mut Fault| {
+        known.kind() == fault.kind() && known.file() == fault.file() && column(known) == column(&fault)
+    };
+    match faults.iter_mut().find(same) {
+        Some(known) => {
+            if let (Some(known), Some(more)) = (known.count_mut(), fault.count_mut()) {
+                *known = known.saturating_add(*more);
+            }
+        }
+        None => faults.push(fault),
     }
 }
 

@@ -10,6 +10,7 @@
 
 use serde::Serialize;
 
+use crate::episodes::EPISODES;
 use crate::fault::{CONVERT_V21, Fault, seconds};
 use crate::info::INFO;
 
@@ -46,14 +47,17 @@ pub fn explain(faults: &[Fault]) -> String {
     let mut given: Vec<String> = Vec::new();
     for (at, fault) in faults.iter().enumerate() {
         let Explanation { severity, message, file, expected, hint, .. } = fault.explanation();
+        let named = file.as_ref().is_some_and(|file| message.contains(&format!("`{file}`")));
+        let [file, expected] = [file.filter(|_| !named), expected].map(|fact| fact.as_deref().map(printable));
+        // Only hints have lines of their own.
+        let hint = hint.map(|hint| hint.split('\n').map(printable).collect::<Vec<_>>().join("\n"));
+        let message = printable(&message);
         let separator = if at > 0 { "\n" } else { "" };
         let word = match severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
         text.push_str(&format!("{separator}{word}: {message}\n"));
-        let named = |file: &String| message.contains(&format!("`{file}`"));
-        let file = file.filter(|file| !named(file));
         // The names of facts line up.
         let width = if expected.is_some() { "expected".len() } else { "file".len() };
         for (name, value) in [("file", file), ("expected", expected)] {
@@ -67,6 +71,23 @@ pub fn explain(faults: &[Fault]) -> String {
         }
     }
     text
+}
+
+/// A text of a dataset as a terminal may have it: what would move the cursor, change colours or turn the direction of
+/// writing is written as `\u{1b}`.
+pub fn printable(text: &str) -> String {
+    let unseen = |letter: char| {
+        letter.is_control()
+            || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match unseen(letter) {
+            true => shown.extend(letter.escape_unicode()),
+            false => shown.push(letter),
+        }
+    }
+    shown
 }
 
 impl Fault {
@@ -115,6 +136,7 @@ impl Fault {
             Fault::WrongLength { .. } => "wrong-length",
             Fault::EpisodeGap { .. } => "episode-gap",
             Fault::EmptyEpisode { .. } => "empty-episode",
+            Fault::ScatteredFile { .. } => "scattered-file",
             Fault::NoFrames => "no-frames",
             Fault::WrongRows { .. } => "wrong-rows",
             Fault::WrongIndex { .. } => "wrong-index",
@@ -178,6 +200,7 @@ impl Fault {
             | Fault::WrongLength { file, .. }
             | Fault::EpisodeGap { file, .. }
             | Fault::EmptyEpisode { file, .. }
+            | Fault::ScatteredFile { file, .. }
             | Fault::WrongRows { file, .. }
             | Fault::WrongIndex { file, .. }
             | Fault::WrongTimestamp { file, .. }
@@ -225,6 +248,7 @@ impl Fault {
             }
             Fault::MissingEpisode { .. } => "every number from 0 to one less than the number of episodes".to_string(),
             Fault::EmptyEpisode { .. } | Fault::NoFrames => "at least one frame".to_string(),
+            Fault::ScatteredFile { .. } => "all episodes of a data file one after the other".to_string(),
             Fault::WrongIndex { expected, column, .. } => match *column {
                 "index" => format!("{expected}, its place in the whole dataset"),
                 "frame_index" => format!("{expected}, its place in its episode"),
@@ -292,6 +316,9 @@ impl Fault {
                 "such episodes come from a recording or a merge that broke off; remove them with lerobot, or merge again"
                     .to_string()
             }
+            Fault::ScatteredFile { .. } => {
+                format!("check `data/chunk_index` and `data/file_index` in `{EPISODES}`, or write the dataset again")
+            }
             Fault::WrongIndex { .. } => "write the data files again: these columns are counters".to_string(),
             Fault::WrongTimestamp { .. } => format!(
                 "check `fps` of `{INFO}`; if it is right, frames were lost in recording, and pictures would not match rows"
@@ -309,7 +336,7 @@ impl Fault {
             Fault::WrongSize { camera, .. } => format!("correct the shape of `{camera}` in `{INFO}`"),
             Fault::NoStats { .. } => STATS_HINT.to_string(),
             Fault::BadStats { .. } | Fault::StaleStats { .. } => {
-                format!("delete `{STATS}`, and the statistics are computed from the data")
+                format!("regenerate `{STATS}` with lerobot, which needs it; here statistics can be computed from the data")
             }
             Fault::ExtraFile { .. } => "delete it if it is a leftover; it is not read".to_string(),
             _ => return None,
@@ -323,6 +350,10 @@ impl Fault {
             | Fault::NotFinite { count, .. }
             | Fault::UnknownWords { count, .. }
             | Fault::MissingEpisode { count, .. }
+            | Fault::RepeatedEpisode { count, .. }
+            | Fault::WrongLength { count, .. }
+            | Fault::EpisodeGap { count, .. }
+            | Fault::ScatteredFile { count, .. }
             | Fault::WrongIndex { count, .. }
             | Fault::WrongTimestamp { count, .. }
             | Fault::WrongDone { count, .. }
@@ -336,7 +367,8 @@ impl Fault {
 }
 
 const STATS: &str = "meta/stats.json";
-const STATS_HINT: &str = "nothing to do: the statistics are computed from the data instead";
+const STATS_HINT: &str =
+    "here statistics are computed from the data; lerobot needs the file, so regenerate it with lerobot";
 const COPY_HINT: &str = "copy or download the dataset again; the file may have been cut off or left behind";
 
 /// The command that converts a dataset, filled in where its directory is known.
@@ -390,5 +422,20 @@ mod tests {
         assert!(hint.contains(r"--repo-id='o'\''brien' --root='my sets' --push"), "{hint}");
         assert!(convert_hint(Some("pour")).contains("--repo-id=pour --root=. "));
         assert!(convert_hint(None).contains("--repo-id=<name> --root=<directory-above-it> "));
+    }
+
+    #[test]
+    fn control_characters_do_not_reach_the_terminal() {
+        let fault = Fault::UnknownWords {
+            file: "meta/episodes".to_string(),
+            episode: 0,
+            task: "pour\u{1b}[2J\nerror: all is lost\u{9b}\u{202e}".to_string(),
+            count: 1,
+        };
+        let told = explain(&[fault]);
+        assert!(told.starts_with("error: episode 0 has the task `pour\\u{1b}[2J\\u{a}error: all is"), "{told}");
+        assert!(told.contains("lost\\u{9b}\\u{202e}`"), "{told}");
+        assert_eq!(told.chars().filter(|letter| letter.is_control() && *letter != '\n').count(), 0);
+        assert_eq!(printable("put the λ on ▁▂▃"), "put the λ on ▁▂▃");
     }
 }

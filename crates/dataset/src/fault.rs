@@ -77,14 +77,16 @@ pub enum Fault {
     RepeatedTask { file: String, task: i64 },
     #[error("episode {episode} is missing from `{file}`{more}", more = and_so(*.count, "episode"))]
     MissingEpisode { file: String, episode: usize, count: usize },
-    #[error("episode {episode} occurs twice in `{file}`")]
-    RepeatedEpisode { file: String, episode: usize },
-    #[error("episode {episode} has length {length}, its rows are {from} to {to}")]
-    WrongLength { file: String, episode: usize, length: u64, from: u64, to: u64 },
-    #[error("episode {episode} starts at row {found}, the one before it ends at {expected}")]
-    EpisodeGap { file: String, episode: usize, found: u64, expected: u64 },
+    #[error("episode {episode} occurs a second time in `{file}`{more}", more = and_so(*.count, "episode"))]
+    RepeatedEpisode { file: String, episode: usize, count: usize },
+    #[error("episode {episode} has length {length}, its rows are {from} to {to}{more}", more = and_so(*.count, "episode"))]
+    WrongLength { file: String, episode: usize, length: u64, from: u64, to: u64, count: usize },
+    #[error("episode {episode} starts at row {found}, the one before it ends at {expected}{more}", more = and_so(*.count, "episode"))]
+    EpisodeGap { file: String, episode: usize, found: u64, expected: u64, count: usize },
     #[error("episode {episode} is empty")]
     EmptyEpisode { file: String, episode: usize },
+    #[error("the episodes of `{file}` are not in one stretch: episode {episode} follows one of another file{more}", more = and_so(*.count, "episode"))]
+    ScatteredFile { file: String, episode: usize, count: usize },
     #[error("the dataset has no frames")]
     NoFrames,
 
@@ -99,9 +101,9 @@ pub enum Fault {
     WrongDone { file: String, column: String, row: usize, early: bool, count: usize },
 
     // Images and videos.
-    #[error("`{file}` has no picture for episode {episode}: its time {wanted} s is past the end at {end} s")]
+    #[error("`{file}` has no picture for episode {episode}: its time {wanted} s is past the end at {end} s", wanted = seconds(*.wanted), end = seconds(*.end))]
     ShortVideo { file: String, episode: usize, wanted: f64, end: f64 },
-    #[error("`{file}` has no picture at {wanted} s, the nearest is at {nearest} s")]
+    #[error("`{file}` has no picture at {wanted} s, the nearest is at {nearest} s", wanted = seconds(*.wanted), nearest = seconds(*.nearest))]
     NoPicture { file: String, wanted: f64, nearest: f64 },
     #[error("`{file}` ends at {end} s, but episode {episode} has a frame at {wanted} s{more}", end = seconds(*.end), wanted = seconds(*.wanted), more = and_so(*.count, "episode"))]
     EndsEarly { file: String, episode: usize, wanted: f64, end: f64, count: usize },
@@ -160,6 +162,9 @@ fn values(count: usize) -> String {
 
 /// A time or a rate without the digits that only rounding put there.
 pub(crate) fn seconds(value: f64) -> String {
+    if value.abs() >= 1e9 {
+        return format!("{value:e}");
+    }
     let text = format!("{value:.4}");
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
@@ -213,3 +218,14 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_times_are_short_texts() {
+        let shown = [0.1 + 0.2, 12.0, -1e11, 1e300, f64::INFINITY, f64::NAN].map(seconds);
+        assert_eq!(shown, ["0.3", "12", "-1e11", "1e300", "inf", "NaN"]);
+    }
+}

@@ -68,7 +68,7 @@ pub mod write;
 pub use columns::{Columns, Matrix};
 pub use embedded::{NAMES as EMBEDDED_NAMES, embedded};
 pub use episodes::{Episode, VideoSpan};
-pub use explain::{Explanation, Severity, explain};
+pub use explain::{Explanation, Severity, explain, printable};
 pub use fault::{Error, Fault};
 pub use files::{Blob, Root};
 pub use fragment::{FRAGMENT_LENGTH, Fragment, FragmentId, FragmentIndex};

@@ -5,6 +5,7 @@
 //! missing one would be wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use arrow_array::ArrayRef;
 use rayon::prelude::*;
@@ -12,7 +13,7 @@ use rayon::prelude::*;
 use super::notes::Notes;
 use super::statistics::Moments;
 use super::{Meter, Report, Stage, Validation, frames_of, images};
-use crate::episodes::EpisodeTable;
+use crate::episodes::{DataFile, EpisodeTable};
 use crate::fault::Fault;
 use crate::numbers::{Expected, fitting, in_words, numbers};
 use crate::table::{Bad, Table};
@@ -35,9 +36,12 @@ pub(super) struct Rows {
 /// A data file and what it should hold.
 struct Plan {
     file: String,
-    /// Where its rows start in the dataset, and its episodes with their lengths; unknown without metadata.
-    place: Option<(usize, Vec<(usize, usize)>)>,
+    /// Its episodes with their rows in the dataset; unknown without metadata.
+    episodes: Option<Vec<Segment>>,
 }
+
+/// An episode's number and its rows in the dataset.
+type Segment = (usize, Range<usize>);
 
 /// What was found in a file.
 #[derive(Default)]
@@ -92,16 +96,13 @@ fn plans(validation: &Validation<'_>, table: Option<&EpisodeTable>) -> Vec<Plan>
     let Some(table) = table else {
         let folder = validation.info.data_path.split('/').next().unwrap_or_default();
         let files = validation.root.list(folder).into_iter().filter(|file| file.ends_with(".parquet"));
-        return files.map(|file| Plan { file, place: None }).collect();
+        return files.map(|file| Plan { file, episodes: None }).collect();
     };
-    let mut plans: Vec<Plan> = table
-        .files
-        .iter()
-        .map(|file| Plan { file: file.path.clone(), place: Some((file.rows.start, Vec::new())) })
-        .collect();
+    let plan = |file: &DataFile| Plan { file: file.path.clone(), episodes: Some(Vec::new()) };
+    let mut plans: Vec<Plan> = table.files.iter().map(plan).collect();
     for (episode, number) in table.episodes.iter().zip(&table.numbers) {
-        if let Some((_, episodes)) = &mut plans[episode.file as usize].place {
-            episodes.push((*number, episode.frames.len()));
+        if let Some(episodes) = &mut plans[episode.file as usize].episodes {
+            episodes.push((*number, episode.frames.clone()));
         }
     }
     plans
@@ -118,17 +119,16 @@ impl Check<'_> {
             }
         };
         let rows = table.rows();
-        let expected =
-            plan.place.as_ref().map(|(_, episodes)| episodes.iter().fold(0, |sum: usize, it| sum.saturating_add(it.1)));
+        let sum = |episodes: &Vec<Segment>| episodes.iter().fold(0, |sum: usize, it| sum.saturating_add(it.1.len()));
+        let expected = plan.episodes.as_ref().map(sum);
         if let Some(expected) = expected.filter(|expected| *expected != rows) {
             let (file, found_rows, expected) = (plan.file.clone(), rows as u64, expected as u64);
             found.notes.extend([Fault::WrongRows { file, found: found_rows, expected }]);
         }
         let readable = self.readable(&table, &mut found.notes);
         let wanted: Vec<&str> = readable.iter().map(|column| column.key.as_str()).collect();
-        let segments = plan.place.as_ref().filter(|_| expected == Some(rows)).map(|(_, episodes)| episodes.as_slice());
-        let first = plan.place.as_ref().map(|(first, _)| *first);
-        let mut walk = Walk::new(self, &plan.file, first, segments);
+        let segments = plan.episodes.as_deref().filter(|_| expected == Some(rows));
+        let mut walk = Walk::new(self, &plan.file, segments);
         let scanned = table.scan(&wanted, |row, arrays| {
             let mut batch = Batch::default();
             for (column, array) in readable.iter().zip(arrays) {
@@ -236,10 +236,8 @@ impl Batch {
 struct Walk<'a> {
     check: &'a Check<'a>,
     file: &'a str,
-    /// Where the file's rows start in the dataset.
-    first: Option<usize>,
     /// Its episodes, if the file has as many rows as they.
-    segments: Option<&'a [(usize, usize)]>,
+    segments: Option<&'a [Segment]>,
     /// Which of them the next row belongs to, and which of its rows it is.
     segment: usize,
     position: usize,
@@ -251,14 +249,9 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(
-        check: &'a Check<'a>,
-        file: &'a str,
-        first: Option<usize>,
-        segments: Option<&'a [(usize, usize)]>,
-    ) -> Walk<'a> {
+    fn new(check: &'a Check<'a>, file: &'a str, segments: Option<&'a [Segment]>) -> Walk<'a> {
         let (before, was_done, unknown) = (None, None, BTreeMap::new());
-        Walk { check, file, first, segments, segment: 0, position: 0, before, was_done, unknown }
+        Walk { check, file, segments, segment: 0, position: 0, before, was_done, unknown }
     }
 
     fn rows(&mut self, first_row: usize, count: usize, batch: &Batch, notes: &mut Notes) {
@@ -286,11 +279,8 @@ impl<'a> Walk<'a> {
                     notes.add(column, Fault::WrongIndex { file, column, row, found, expected, count: 1 });
                 }
             };
-            counter(
-                "index",
-                indices,
-                self.first.filter(|_| self.segments.is_some()).map(|first| first.saturating_add(row)),
-            );
+            let segment = self.segments.and_then(|segments| segments.get(self.segment));
+            counter("index", indices, segment.map(|(_, rows)| rows.start.saturating_add(self.position)));
             counter("episode_index", episodes, placed.and_then(|episode| episode));
             counter("frame_index", frames, placed.map(|_| self.position));
             if let (Some(times), true, true) = (times, placed.is_some(), fps > 0.0) {
@@ -318,7 +308,7 @@ impl<'a> Walk<'a> {
             if !starting {
                 self.position += 1;
             }
-            while segments.get(self.segment).is_some_and(|(_, length)| self.position >= *length) {
+            while segments.get(self.segment).is_some_and(|(_, rows)| self.position >= rows.len()) {
                 self.segment += 1;
                 self.position = 0;
             }

@@ -111,5 +111,5 @@ fn stale(key: &str, found: &FeatureStats, counted: &Moments) -> Option<Fault> {
 }
 
 fn shown(value: f64) -> String {
-    format!("{}", (value * 1e6).round() / 1e6)
+    if value.abs() >= 1e9 { format!("{value:e}") } else { format!("{}", (value * 1e6).round() / 1e6) }
 }

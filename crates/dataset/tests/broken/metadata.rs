@@ -159,3 +159,46 @@ fn a_file_below_zero() {
     set.integers(EPISODES, "videos/front/chunk_index", |chunks| chunks[1] = -7);
     insta::assert_snapshot!(told(&set));
 }
+
+/// One gap was told of every episode behind it.
+#[test]
+fn a_gap_in_front_of_many_episodes() {
+    let set = Set::sound();
+    let shift = |rows: &mut Vec<i64>| rows[1..].iter_mut().for_each(|row| *row += 5);
+    set.integers(EPISODES, "dataset_from_index", shift);
+    set.integers(EPISODES, "dataset_to_index", shift);
+    insta::assert_snapshot!(told(&set));
+}
+
+#[test]
+fn a_gap_before_every_episode() {
+    let set = Set::sound();
+    let shift = |rows: &mut Vec<i64>| (0..).zip(rows).for_each(|(at, row)| *row += 5 * at + 1);
+    set.integers(EPISODES, "dataset_from_index", shift);
+    set.integers(EPISODES, "dataset_to_index", shift);
+    insta::assert_snapshot!(told(&set));
+}
+
+/// A wrong end was told of every episode behind it.
+#[test]
+fn an_end_that_is_not_the_length() {
+    let set = Set::sound();
+    set.integers(EPISODES, "dataset_to_index", |to| to[0] += 2);
+    insta::assert_snapshot!(told(&set));
+}
+
+#[test]
+fn a_file_of_episodes_twice() {
+    let set = Set::sound();
+    let copy = EPISODES.replace("file-000", "file-001");
+    std::fs::copy(set.path().join(EPISODES), set.path().join(copy)).unwrap();
+    insta::assert_snapshot!(told(&set));
+}
+
+#[test]
+fn episodes_of_a_file_apart() {
+    let set = Set::sound();
+    set.integers(EPISODES, "data/file_index", |files| *files = vec![0, 1, 0]);
+    set.divide_rows(&[&[0..8, 13..20], &[8..10, 10..13]]);
+    insta::assert_snapshot!(told(&set));
+}

@@ -1,6 +1,7 @@
 //! A small sound dataset with all that a dataset can have, and ways to break it.
 
 use std::fs::{self, File};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -126,6 +127,20 @@ impl Set {
             columns.push(("videos/front/from_timestamp".to_string(), Arc::new(from)));
             columns.push(("videos/front/to_timestamp".to_string(), Arc::new(to)));
         });
+    }
+
+    /// Divides the rows of the data files anew, some ranges of them for each file.
+    pub(crate) fn divide_rows(&self, parts: &[&[Range<usize>]]) {
+        let tables = DATA.map(|file| batch(read_table(&self.path().join(file))));
+        let schema = tables[0].schema();
+        let rows: Vec<RecordBatch> =
+            tables.iter().flat_map(|table| (0..table.num_rows()).map(|row| table.slice(row, 1))).collect();
+        for (file, ranges) in DATA.iter().zip(parts) {
+            let file = File::create(self.path().join(file)).unwrap();
+            let mut writer = ArrowWriter::try_new(file, schema.clone(), None).unwrap();
+            ranges.iter().flat_map(|range| &rows[range.clone()]).for_each(|row| writer.write(row).unwrap());
+            writer.close().unwrap();
+        }
     }
 
     /// Moves the last episode to a data file of its own.
