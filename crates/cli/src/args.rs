@@ -134,7 +134,7 @@ Datasets are directories in the LeRobot format v3.0.")]
     #[command(after_help = "Examples:
   refactor-vla data validate demonstrations/libero_goal
   refactor-vla data validate demonstrations/libero_goal --decode
-  refactor-vla data validate demonstrations/libero_goal --json | jq '.[].kind'
+  refactor-vla data validate demonstrations/libero_goal --json | jq '.faults[].kind'
 
 The exit code is 0 if the dataset is sound, also with warnings, and 2 if it is not.")]
     Validate(ValidateArgs),

@@ -1,6 +1,6 @@
 //! `data inspect`.
 
-use dataset::{Dataset, Explanation, Inspection, Signal, inspect};
+use dataset::{Dataset, Explanation, Inspection, Signal, inspect, printable};
 use serde_json::json;
 
 use super::{counted, overrides, root};
@@ -40,7 +40,7 @@ fn text(inspection: &Inspection) -> String {
 
 fn heading(inspection: &Inspection) -> String {
     let Inspection { episodes, frames, fps, duration_s, lengths, .. } = inspection;
-    let robot = inspection.robot_type.as_ref().map_or(String::new(), |robot| format!(", robot {robot}"));
+    let robot = inspection.robot_type.as_ref().map_or(String::new(), |robot| format!(", robot {}", printable(robot)));
     let histogram = match lengths.histogram.as_str() {
         "" => String::new(),
         bars => format!("   {} ▕{bars}▏ {}", lengths.min, lengths.max),
@@ -51,8 +51,8 @@ fn heading(inspection: &Inspection) -> String {
     };
     format!(
         "{}: LeRobot {}{robot}\n\n  {}, {}, {}\n  {} at {fps} frames per second\n  {spread}{histogram}\n",
-        inspection.dataset,
-        inspection.version,
+        printable(&inspection.dataset),
+        printable(&inspection.version),
         counted(*episodes as u64, "episode", "episodes"),
         counted(*frames as u64, "frame", "frames"),
         counted(inspection.tasks.len() as u64, "task", "tasks"),

@@ -2,8 +2,9 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
-use dataset::{Explanation, Progress, Report, Stage, ValidateOptions};
+use dataset::{Checked, Explanation, Progress, Report, Stage, ValidateOptions};
 use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
 
 use super::{counted, overrides, root};
 use crate::args::ValidateArgs;
@@ -16,8 +17,9 @@ pub(crate) fn run(options: &ValidateArgs) -> Result<(), Failure> {
     let wanted = ValidateOptions { decode: options.decode, ..ValidateOptions::default() };
     let report = watched(|progress| dataset::validate(root, &overrides(&options.keys), &wanted, progress));
     if options.json {
-        let list: Vec<Explanation> = report.faults.iter().map(dataset::Fault::explanation).collect();
-        files::print(&files::json_bytes(&list)?)?;
+        let faults = report.faults.iter().map(dataset::Fault::explanation).collect();
+        let told = Told { dataset: &options.dataset, sound: report.errors() == 0, checked: report.checked, faults };
+        files::print(&files::json_bytes(&told)?)?;
         return if report.errors() == 0 { Ok(()) } else { Err(Failure::Told) };
     }
     if report.errors() > 0 {
@@ -29,6 +31,19 @@ pub(crate) fn run(options: &ValidateArgs) -> Result<(), Failure> {
         let _ = io::stderr().write_all(format!("{}\n", dataset::explain(&report.faults)).as_bytes());
     }
     files::print(sound(&report, options).as_bytes())
+}
+
+/// What programs are told.
+#[derive(Serialize)]
+struct Told<'a> {
+    /// As it was given.
+    dataset: &'a str,
+    /// Whether there is nothing but warnings.
+    sound: bool,
+    /// How much was looked at.
+    checked: Checked,
+    /// Errors first, then warnings.
+    faults: Vec<Explanation>,
 }
 
 /// What was looked at.
