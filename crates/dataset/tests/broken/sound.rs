@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use dataset::{Dataset, Overrides, Root, ValidateOptions, validate};
+use dataset::write::{ColumnData, EpisodeData, WriteOptions, Writer};
+use dataset::{Dataset, Dtype, Feature, Overrides, Root, ValidateOptions, validate};
 
 use crate::set::{DATA, INFO, STATS, Set, VIDEO, place};
 use crate::told;
@@ -69,4 +70,26 @@ fn faults_come_in_the_same_order_every_time() {
     for _ in 0..5 {
         assert_eq!(told(&set), first);
     }
+}
+
+/// A matrix was refused even where the user named it.
+#[test]
+fn a_matrix_that_the_user_names_is_the_state() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("poses");
+    let features = vec![
+        ("poses".to_string(), Feature::new(Dtype::Float32, &[2, 4])),
+        ("action".to_string(), Feature::new(Dtype::Float32, &[2])),
+    ];
+    let poses: Vec<f32> = (0..40).map(|value| value as f32).collect();
+    let columns = [("poses", ColumnData::F32(&poses)), ("action", ColumnData::F32(&poses[..10]))];
+    let mut writer = Writer::create(&path, WriteOptions::new(20, features)).unwrap();
+    writer.add_episode(&EpisodeData { task: "pour", columns: &columns }).unwrap();
+    writer.finish().unwrap();
+    let named = Overrides { state: Some("poses".to_string()), ..Overrides::default() };
+    let report = validate(Root::Directory(path.clone()), &named, &ValidateOptions::default(), &|_| {});
+    assert_eq!(report.faults, []);
+    let dataset = Dataset::open(Root::Directory(path), &named).unwrap();
+    assert_eq!((dataset.columns().states.width, &dataset.columns().states.values), (8, &poses));
+    assert_eq!(dataset::inspect(&dataset).unwrap().frames, 5);
 }
