@@ -11,8 +11,8 @@ pub(crate) enum Align {
     Right,
 }
 
-/// The rows under their headings, indented by two spaces, columns two spaces apart, without trailing spaces. Cells come from
-/// datasets, so what a terminal would obey is shown instead.
+/// The rows under their headings, indented by two spaces, columns two spaces apart, without trailing spaces. Cells come
+/// from datasets, so what a terminal would obey is shown instead.
 pub(crate) fn table(columns: &[(&str, Align)], rows: &[Vec<String>]) -> String {
     let headings = columns.iter().map(|(heading, _)| printable(heading)).collect();
     let rows = rows.iter().map(|row| row.iter().map(|cell| printable(cell)).collect());

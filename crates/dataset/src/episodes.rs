@@ -145,8 +145,8 @@ impl Raw {
         self.origin.extend(part.origin);
     }
 
-    /// Puts the rows in order and checks that they follow each other. Each is held against the one before it as that one
-    /// is written, so that what is wrong with one episode is not told of all that follow.
+    /// Puts the rows in order and checks that they follow each other. Each is held against the one before it as that
+    /// one is written, so that what is wrong with one episode is not told of all that follow.
     fn table(mut self, info: &Info, origins: &[String], faults: &mut Vec<Fault>) -> EpisodeTable {
         let mut order: Vec<usize> = (0..self.episode.len()).collect();
         order.sort_by_key(|&row| self.episode[row]);

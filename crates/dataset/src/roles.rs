@@ -76,8 +76,8 @@ pub(crate) fn roles(info: &Info, overrides: &Overrides) -> Result<Roles, Error> 
     Error::of(faults).map_or(Ok(roles), Err)
 }
 
-/// The one that the user names, of whatever shape; else the usual name if it is there, else the only vector with the role
-/// in its name.
+/// The one that the user names, of whatever shape; else the usual name if it is there, else the only vector with the
+/// role in its name.
 fn vector(info: &Info, role: &'static str, chosen: &Option<String>, usual: &[&str]) -> Result<String, Fault> {
     if let Some(key) = chosen {
         return match misfit(info, role, key, "numbers, at least one in a row", has_numbers) {

@@ -34,8 +34,8 @@ struct Stretch {
     sure: bool,
 }
 
-/// Checks all videos of some cameras, in parallel. Frames of data files whose rows were found wrong are not counted again
-/// here.
+/// Checks all videos of some cameras, in parallel. Frames of data files whose rows were found wrong are not counted
+/// again here.
 pub(super) fn check(validation: &Validation<'_>, table: &EpisodeTable, cameras: &[String], report: &mut Report) {
     let mut files: BTreeMap<(usize, u32, u32), Vec<Stretch>> = BTreeMap::new();
     let mut total = 0_u64;
@@ -146,7 +146,7 @@ fn wanted(fps: f64, video: &VideoFile, stretches: &[Stretch], notes: &mut Notes)
             continue;
         }
         let time_of = |frame: usize| from + frame as f64 / fps;
-        // Hostile starts and lengths are not walked: before the first picture and behind the last there is nothing to find.
+        // Hostile starts and lengths are not walked: before the first picture and after the last is nothing to find.
         let early = ((times[0] - TOLERANCE - from) * fps).ceil().max(0.0) as usize;
         let early = early.min(frames);
         if early > 0 {
