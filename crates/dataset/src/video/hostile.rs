@@ -94,7 +94,7 @@ fn changed_bytes_of_av1_are_errors_and_nothing_worse() {
 }
 
 #[test]
-#[ignore = "takes minutes; for a change of decoder"]
+#[ignore = "takes minutes; run by hand when a decoder changes: cargo test -p dataset --lib -- --ignored"]
 fn changed_bytes_of_all_clips_for_long() {
     for seed in 2..22 {
         change_bytes(&CLIPS, seed, 400);
