@@ -1,0 +1,1 @@
+//! Clusters of points, and how good they are.

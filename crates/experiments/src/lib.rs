@@ -1,0 +1,1 @@
+//! Phases on datasets, and what they are measured by.
