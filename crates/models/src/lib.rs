@@ -1,1 +1,14 @@
 //! The learned parts: frozen encoder, world model, kernel, amortizer, and how they are trained.
+
+pub mod device;
+pub mod error;
+pub mod layers;
+pub mod noise;
+pub mod ops;
+pub mod parameters;
+pub mod training;
+pub mod transformer;
+
+pub use device::DeviceChoice;
+pub use error::{Error, Result};
+pub use parameters::{Parameter, Parameters, Precision};

@@ -1,0 +1,3 @@
+//! One trainer for all phases.
+
+pub mod adamw;
