@@ -1,7 +1,10 @@
 //! The learned parts: frozen encoder, world model, kernel, amortizer, and how they are trained.
 
+pub mod amortizer;
+pub mod contrast;
 pub mod device;
 pub mod error;
+pub mod fragments;
 pub mod layers;
 pub mod noise;
 pub mod ops;

@@ -1,0 +1,90 @@
+//! The amortizer's settings and its presets.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::ops::Form;
+
+/// The shape of k_χ. `Default` is the paper's run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AmortizerConfig {
+    /// Numbers in a token.
+    pub width: usize,
+    /// Transformer blocks.
+    pub layers: usize,
+    /// Attention heads in a block; they divide the width.
+    pub heads: usize,
+    /// Numbers in an embedding; distillation wants the world model's d_z (paper: 64).
+    pub embedding: usize,
+    /// The most steps of a fragment (paper: T = 16).
+    pub horizon: usize,
+    /// Numbers in a state (LIBERO: 8).
+    pub states: usize,
+    /// Numbers in an action (LIBERO: 7).
+    pub actions: usize,
+    /// Visual features a step; none is the paper's amortizer, which sees no image.
+    pub features: Option<usize>,
+    /// Fused or composed operations.
+    pub form: Form,
+}
+
+/// Files of differences from `Default`, by name.
+pub const PRESETS: [(&str, &str); 2] = [
+    ("small", include_str!("../../presets/amortizer/small.toml")),
+    ("tiny", include_str!("../../presets/amortizer/tiny.toml")),
+];
+
+impl Default for AmortizerConfig {
+    fn default() -> Self {
+        AmortizerConfig {
+            width: 256,
+            layers: 3,
+            heads: 8,
+            embedding: 64,
+            horizon: dataset::FRAGMENT_LENGTH,
+            states: 8,
+            actions: 7,
+            features: None,
+            form: Form::default(),
+        }
+    }
+}
+
+impl AmortizerConfig {
+    /// One of [`PRESETS`], or `default`.
+    pub fn preset(name: &str) -> Result<AmortizerConfig> {
+        if name == "default" {
+            return Ok(AmortizerConfig::default());
+        }
+        let (_, text) = PRESETS.iter().find(|(known, _)| *known == name).ok_or_else(|| {
+            let known: Vec<&str> = PRESETS.iter().map(|(known, _)| *known).collect();
+            Error::Config(format!("`{name}` is no preset of the amortizer; `default`, `{}` are", known.join("`, `")))
+        })?;
+        toml::from_str(text).map_err(|error| Error::Config(format!("preset `{name}` of the amortizer: {error}")))
+    }
+
+    /// Everything that is wrong with it.
+    pub fn validate(&self) -> Result<()> {
+        let AmortizerConfig { width, layers, heads, embedding, horizon, states, actions, features, form: _ } = *self;
+        let mut wrong = Vec::new();
+        let counts = [
+            ("width", width),
+            ("layers", layers),
+            ("heads", heads),
+            ("embedding", embedding),
+            ("horizon", horizon),
+            ("states + actions", states + actions),
+            ("features", features.unwrap_or(1)),
+        ];
+        wrong.extend(counts.iter().filter(|(_, count)| *count == 0).map(|(name, _)| format!("`{name}` is 0")));
+        if heads != 0 && width % heads != 0 {
+            wrong.push(format!("{heads} heads do not divide a width of {width}"));
+        }
+        if wrong.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::Config(format!("the amortizer's settings: {}", wrong.join("; "))))
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The amortizer k_χ: one pass over a fragment gives the point whose angles stand for behavioural distance (paper §3.2).
+//!
+//! token_t = W·[s_t, a_t] + b (+ W_x·x_t + b_x with vision) + time_t → bidirectional pre-norm Transformer → mean over tokens
+//! → linear → unit length. Pairwise D is then 1 − ⟨k_χ(τ), k_χ(τ')⟩ ([`crate::kernel::cosine_distances`]).
+//!
+//! 256 × 3 layers with 8 heads are 2 394 432 weights at S = 8, A = 7, the paper's "2.4 M"; the paper gives the sum only, so
+//! width, depth and the pooling are ours. So is the variant that sees: the paper's k_χ has states and actions alone.
+
+mod config;
+mod supervision;
+#[cfg(test)]
+mod tests;
+
+use candle_core::{D, DType, Tensor};
+
+pub use config::{AmortizerConfig, PRESETS};
+pub use supervision::{Supervision, Target, loss};
+
+use crate::contrast::normalize;
+use crate::error::{Error, Result};
+use crate::fragments::FragmentBatch;
+use crate::layers::Linear;
+use crate::parameters::{Init, Parameter, Scope};
+use crate::transformer::{Transformer, TransformerConfig};
+
+/// A Transformer from windows to unit vectors.
+#[derive(Clone, Debug)]
+pub struct Amortizer {
+    config: AmortizerConfig,
+    token: Linear,
+    vision: Option<Linear>,
+    time: Parameter,
+    transformer: Transformer,
+    head: Linear,
+}
+
+impl Amortizer {
+    /// Adds its weights to a scope: `token`, `vision` if it sees, `time`, `transformer` and `head`.
+    pub fn new(scope: &mut Scope<'_>, config: AmortizerConfig) -> Result<Amortizer> {
+        config.validate()?;
+        let AmortizerConfig { width, layers, heads, embedding, horizon, states, actions, features, form } = config;
+        // As PyTorch's linear layers start: with deviations of 0.02 as inside the blocks, tokens of a few numbers each
+        // would hardly differ beside the time embedding.
+        let linear = |scope: &mut Scope<'_>, name: &str, inputs: usize, outputs: usize| {
+            Linear::with_init(&mut scope.enter(name), inputs, outputs, Init::FanIn(inputs), form)
+        };
+        Ok(Amortizer {
+            config,
+            token: linear(scope, "token", states + actions, width)?,
+            vision: features.map(|features| linear(scope, "vision", features, width)).transpose()?,
+            time: scope.weight("time", &[horizon, width], Init::Normal(0.02))?,
+            transformer: Transformer::new(
+                &mut scope.enter("transformer"),
+                TransformerConfig { width, layers, heads, causal: false, form },
+            )?,
+            head: linear(scope, "head", width, embedding)?,
+        })
+    }
+
+    /// Its shape.
+    pub fn config(&self) -> AmortizerConfig {
+        self.config
+    }
+
+    /// Unit vectors, with gradients.
+    ///
+    /// # Shapes
+    /// Fragments of T ≤ `horizon` steps; gives `[B, embedding]` in f32.
+    pub fn embed(&self, fragments: &FragmentBatch) -> Result<Tensor> {
+        let (_, steps, states) = fragments.states.dims3()?;
+        let (_, _, actions) = fragments.actions.dims3()?;
+        self.check(steps, states, actions)?;
+        let precision = self.time.working().dtype();
+        let motion = Tensor::cat(&[&fragments.states, &fragments.actions], D::Minus1)?.to_dtype(precision)?;
+        let mut tokens = self.token.forward(&motion)?; // [B, T, width]
+        if let Some(vision) = &self.vision {
+            let (_, _, features) = fragments.features.dims3()?;
+            let wanted = self.config.features.unwrap_or_default();
+            if features != wanted {
+                return Err(Error::Config(format!(
+                    "fragments have {features} features a step, the amortizer {wanted}"
+                )));
+            }
+            tokens = (tokens + vision.forward(&fragments.features.to_dtype(precision)?)?)?;
+        }
+        let tokens = tokens.broadcast_add(&self.time.tracked()?.narrow(0, 0, steps)?)?;
+        let seen = self.transformer.forward(&tokens)?.to_dtype(DType::F32)?.mean(1)?; // [B, width]
+        normalize(&self.head.forward(&seen.to_dtype(precision)?)?)
+    }
+
+    /// Embeds any number of fragments in the memory of one batch: each is taken, embedded and handed on before the next is
+    /// asked for. The sink gets the rows of a batch, `embedding` numbers each.
+    pub fn embed_stream(
+        &self,
+        batches: impl IntoIterator<Item = Result<FragmentBatch>>,
+        sink: &mut dyn FnMut(&[f32]) -> Result<()>,
+    ) -> Result<()> {
+        for batch in batches {
+            let rows = self.embed(&batch?)?.detach().flatten_all()?.to_vec1::<f32>()?;
+            sink(&rows)?;
+        }
+        Ok(())
+    }
+
+    fn check(&self, steps: usize, states: usize, actions: usize) -> Result<()> {
+        let AmortizerConfig { horizon, states: wanted_states, actions: wanted_actions, .. } = self.config;
+        if steps == 0 || steps > horizon {
+            return Err(Error::Config(format!(
+                "fragments of {steps} steps for an amortizer of {horizon}; set its `horizon` to the fragments' length"
+            )));
+        }
+        if (states, actions) != (wanted_states, wanted_actions) {
+            return Err(Error::Config(format!(
+                "fragments have {states} numbers of state and {actions} of action, the amortizer {wanted_states} and \
+                 {wanted_actions}"
+            )));
+        }
+        Ok(())
+    }
+}
