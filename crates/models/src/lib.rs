@@ -1,14 +1,19 @@
 //! The learned parts: frozen encoder, world model, kernel, amortizer, and how they are trained.
 
+pub mod contrast;
 pub mod device;
 pub mod error;
+pub mod fragments;
 pub mod layers;
 pub mod noise;
 pub mod ops;
 pub mod parameters;
 pub mod training;
 pub mod transformer;
+pub mod world_model;
 
 pub use device::DeviceChoice;
 pub use error::{Error, Result};
+pub use fragments::{FragmentBatch, FragmentTable, Scales, TableOptions};
 pub use parameters::{Parameter, Parameters, Precision};
+pub use world_model::{WorldModel, WorldModelConfig};
