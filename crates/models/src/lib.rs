@@ -11,7 +11,10 @@ pub mod ops;
 pub mod parameters;
 pub mod training;
 pub mod transformer;
+pub mod world_model;
 
 pub use device::DeviceChoice;
 pub use error::{Error, Result};
+pub use fragments::{FragmentBatch, FragmentTable, Scales, TableOptions};
 pub use parameters::{Parameter, Parameters, Precision};
+pub use world_model::{WorldModel, WorldModelConfig};

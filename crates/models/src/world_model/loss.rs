@@ -1,0 +1,73 @@
+//! What M_φ learns from.
+
+use candle_core::{D, DType, Tensor};
+
+use super::config::ContrastMode;
+use super::model::WorldModel;
+use crate::contrast::{nt_xent, supcon};
+use crate::error::{Error, Result};
+use crate::fragments::FragmentBatch;
+
+/// A loss and what it is made of.
+#[derive(Clone, Debug)]
+pub struct Losses {
+    /// The weighted sum, a scalar.
+    pub total: Tensor,
+    /// The terms by name, scalars, before they are weighted.
+    pub terms: Vec<(&'static str, Tensor)>,
+}
+
+impl WorldModel {
+    /// w_recon‖x̂−x‖² + w_state‖ŝ−s‖² + β_KL·KL + w_ret((r̂−r)² + (Ĝ−G)²) + w_infonce·L_NCE, the squares as means over all
+    /// numbers, the KL divergence summed over the latent and averaged over steps.
+    ///
+    /// KL = 0.8·max(1, KL(sg q ‖ p)) + 0.2·max(1, KL(q ‖ sg p)): what is below a nat is free, and the prior is pulled to the
+    /// posterior more than the posterior to the prior (DreamerV3's form, DreamerV2's share).
+    ///
+    /// # Shapes
+    /// `noise`: `[B, T, d_z]`, standard normal, f32. `labels`: B, with `supcon`; with `episode_contrast` rows 2i and 2i + 1 are
+    /// of one episode.
+    pub fn loss(&self, batch: &FragmentBatch, noise: &Tensor, labels: &[i64]) -> Result<Losses> {
+        let config = &self.config;
+        let seen = self.forward(batch, noise)?;
+        let mut terms: Vec<(&'static str, f64, Tensor)> = Vec::new();
+
+        terms.push(("recon", config.recon_weight, mean_square(&seen.features, &batch.features)?));
+        terms.push(("state", config.state_weight, mean_square(&seen.states, &batch.states)?));
+
+        let (q, p) = (&seen.posterior, &seen.prior);
+        let costly = |nats: Tensor| (nats - config.free_nats)?.relu()? + config.free_nats;
+        let (of_prior, of_posterior) = (costly(q.detach().kl(p)?)?, costly(q.kl(&p.detach())?)?);
+        let kl = ((of_prior * config.balance)? + (of_posterior * (1.0 - config.balance))?)?;
+        terms.push(("kl", config.kl_weight, kl.mean_all()?));
+
+        if let Some((rewards, returns)) = &seen.returns {
+            let (Some(true_rewards), Some(true_returns)) = (&batch.rewards, &batch.returns) else {
+                return Err(Error::Config("the return head needs rewards, and these fragments have none".into()));
+            };
+            let error = (mean_square(rewards, true_rewards)? + mean_square(returns, true_returns)?)?;
+            terms.push(("return", config.return_weight, error));
+        }
+
+        match config.contrast {
+            ContrastMode::None => {}
+            ContrastMode::Supcon => {
+                let term = supcon(&self.embed(q)?, labels, config.temperature)?;
+                terms.push(("infonce", config.contrast_weight, term));
+            }
+            ContrastMode::EpisodeContrast => {
+                let term = nt_xent(&self.embed(q)?, config.temperature)?;
+                terms.push(("infonce", config.contrast_weight, term));
+            }
+        }
+
+        let weighted: Result<Vec<Tensor>> = terms.iter().map(|(_, weight, term)| Ok((term * *weight)?)).collect();
+        let total = Tensor::stack(&weighted?, 0)?.sum_all()?;
+        Ok(Losses { total, terms: terms.into_iter().map(|(name, _, term)| (name, term.detach())).collect() })
+    }
+}
+
+/// The mean of (a − b)², in f32. In two steps, rows first: Candle sums a whole tensor with a single block of threads.
+fn mean_square(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    Ok((a - b.to_dtype(DType::F32)?)?.sqr()?.mean(D::Minus1)?.mean_all()?)
+}

@@ -1,0 +1,235 @@
+//! The weights of M_φ and its passes over fragments.
+
+use candle_core::{DType, Tensor};
+
+use super::config::{RETURN_HIDDEN, Widths, WorldModelConfig};
+use super::gaussian::Gaussian;
+use crate::error::{Error, Result};
+use crate::fragments::FragmentBatch;
+use crate::layers::Linear;
+use crate::parameters::{Init, Parameter, Scope};
+use crate::transformer::{Transformer, TransformerConfig};
+
+/// Tokens of a step: features, state, action.
+pub(super) const MODALITIES: usize = 3;
+
+/// M_φ.
+#[derive(Clone, Debug)]
+pub struct WorldModel {
+    pub(super) config: WorldModelConfig,
+    pub(super) widths: Widths,
+    image: Linear,
+    state: Linear,
+    action: Linear,
+    modality: Parameter,
+    time: Parameter,
+    start: Parameter,
+    pub(super) transformer: Transformer,
+    posterior: Linear,
+    prior: Linear,
+    decoder_hidden: Linear,
+    decoder_features: Linear,
+    decoder_states: Linear,
+    returns: Option<(Linear, Linear)>,
+    projection: Option<Linear>,
+}
+
+/// What one pass over a batch of fragments gives; all f32.
+#[derive(Clone, Debug)]
+pub struct Outputs {
+    /// q(z_t given x_t, h_{t−1}), `[B, T, d_z]`
+    pub posterior: Gaussian,
+    /// p(z_t given h_{t−1}), `[B, T, d_z]`
+    pub prior: Gaussian,
+    /// z_t ~ q, `[B, T, d_z]`
+    pub latents: Tensor,
+    /// x̂_t, `[B, T, F]`
+    pub features: Tensor,
+    /// ŝ_t, `[B, T, S]`
+    pub states: Tensor,
+    /// (r̂_t, Ĝ_t), `[B, T]` each, with a return head.
+    pub returns: Option<(Tensor, Tensor)>,
+}
+
+impl WorldModel {
+    /// Adds its weights to a scope.
+    pub fn new(scope: &mut Scope<'_>, config: &WorldModelConfig, widths: Widths) -> Result<WorldModel> {
+        config.validate()?;
+        let Widths { features, states, actions } = widths;
+        for (what, width) in [("features", features), ("states", states), ("actions", actions)] {
+            if width == 0 {
+                return Err(Error::Config(format!(
+                    "the world model needs {what}, and this dataset has none; `features` makes them from pictures"
+                )));
+            }
+        }
+        let &WorldModelConfig { width, layers, heads, form, latent, decoder_hidden: hidden, .. } = config;
+        let normal = Init::Normal(0.02);
+        let mut linear = |name: &str, inputs, outputs| Linear::new(&mut scope.enter(name), inputs, outputs, form);
+        let (image, state, action) =
+            (linear("image", features, width)?, linear("state", states, width)?, linear("action", actions, width)?);
+        let (posterior, prior) = (linear("posterior", width, 2 * latent)?, linear("prior", width, 2 * latent)?);
+        let decoder_hidden = linear("decoder.hidden", latent, hidden)?;
+        let decoder_features = linear("decoder.features", hidden, features)?;
+        let decoder_states = linear("decoder.states", hidden, states)?;
+        let returns = match config.returns {
+            true => Some((linear("returns.hidden", width, RETURN_HIDDEN)?, linear("returns.out", RETURN_HIDDEN, 2)?)),
+            false => None,
+        };
+        let projection = config.projection.map(|outputs| linear("projection", latent, outputs)).transpose()?;
+        let transformer = TransformerConfig { width, layers, heads, causal: true, form };
+        Ok(WorldModel {
+            config: config.clone(),
+            widths,
+            image,
+            state,
+            action,
+            modality: scope.weight("modality", &[MODALITIES, width], normal)?,
+            time: scope.weight("time", &[config.horizon, width], normal)?,
+            start: scope.weight("start", &[width], normal)?,
+            transformer: Transformer::new(&mut scope.enter("transformer"), transformer)?,
+            posterior,
+            prior,
+            decoder_hidden,
+            decoder_features,
+            decoder_states,
+            returns,
+            projection,
+        })
+    }
+
+    /// Its settings.
+    pub fn config(&self) -> &WorldModelConfig {
+        &self.config
+    }
+
+    /// The widths of what it sees.
+    pub fn widths(&self) -> Widths {
+        self.widths
+    }
+
+    /// All that the loss needs of a batch.
+    ///
+    /// # Shapes
+    /// `noise`: `[B, T, d_z]`, standard normal, f32.
+    pub fn forward(&self, batch: &FragmentBatch, noise: &Tensor) -> Result<Outputs> {
+        let (posterior, actions) = self.read(batch)?;
+        let posterior = Gaussian::from_raw(&self.posterior.forward(&posterior)?)?;
+        let (fragments, steps, _) = actions.dims3()?;
+        let first = self.repeated(&self.start.tracked()?, fragments)?.unsqueeze(1)?;
+        let before = match steps {
+            1 => first,
+            _ => Tensor::cat(&[&first, &actions.narrow(1, 0, steps - 1)?], 1)?,
+        };
+        let prior = self.expect(&before)?;
+        let latents = posterior.sample(noise)?;
+        let (features, states) = self.decode(&latents)?;
+        let returns = self.returns(&actions)?;
+        Ok(Outputs { posterior, prior, latents, features, states, returns })
+    }
+
+    /// The vector that stands for a fragment: the mean of the posterior at its last step, without gradients.
+    ///
+    /// # Shapes
+    /// `[B, d_z]`, f32.
+    pub fn encode_fragment(&self, batch: &FragmentBatch) -> Result<Tensor> {
+        let (states, _) = self.read(batch)?;
+        let (_, steps, _) = states.dims3()?;
+        let last = states.detach().narrow(1, steps - 1, 1)?.squeeze(1)?.contiguous()?;
+        Ok(Gaussian::from_raw(&self.posterior.forward(&last)?)?.mean.contiguous()?.detach())
+    }
+
+    /// The tokens of some steps, of which the first is step `from`.
+    ///
+    /// # Shapes
+    /// `features`: `[B, T, F]`, `states`: `[B, T, S]`, `actions`: `[B, T, A]`; gives `[B, 3·T, width]`.
+    pub(super) fn tokens(&self, features: &Tensor, states: &Tensor, actions: &Tensor, from: usize) -> Result<Tensor> {
+        let (fragments, steps, _) = features.dims3()?;
+        let width = self.config.width;
+        if from + steps > self.config.horizon {
+            let (wanted, horizon) = (from + steps, self.config.horizon);
+            return Err(Error::Config(format!(
+                "{wanted} steps are more than the world model's `horizon` of {horizon}; shorten the fragments or raise it"
+            )));
+        }
+        let dtype = self.start.working().dtype();
+        let modalities = [(&self.image, features), (&self.state, states), (&self.action, actions)];
+        let modalities = modalities.map(|(linear, values)| linear.forward(&values.to_dtype(dtype)?.contiguous()?));
+        let [image, state, action] = modalities;
+        // [B, T, 3, width], all of a fragment in one row.
+        let tokens = Tensor::stack(&[image?, state?, action?], 2)?.reshape((fragments, steps * MODALITIES * width))?;
+        let time = self.time.tracked_f32().narrow(0, from, steps)?.unsqueeze(1)?;
+        let embedding = time.broadcast_add(&self.modality.tracked_f32().unsqueeze(0)?)?.to_dtype(dtype)?;
+        let tokens = (tokens + self.repeated(&embedding, fragments)?)?;
+        Ok(tokens.reshape((fragments, steps * MODALITIES, width))?)
+    }
+
+    /// The prior from h.
+    ///
+    /// # Shapes
+    /// `h`: `[…, width]`; gives `[…, d_z]`.
+    pub(super) fn expect(&self, h: &Tensor) -> Result<Gaussian> {
+        Gaussian::from_raw(&self.prior.forward(&h.contiguous()?)?)
+    }
+
+    /// x̂ and ŝ from z.
+    ///
+    /// # Shapes
+    /// `latents`: `[…, d_z]`; gives `[…, F]` and `[…, S]`, f32.
+    pub(super) fn decode(&self, latents: &Tensor) -> Result<(Tensor, Tensor)> {
+        let latents = latents.to_dtype(self.start.working().dtype())?.contiguous()?;
+        let hidden = self.decoder_hidden.forward(&latents)?.gelu()?;
+        let features = self.decoder_features.forward(&hidden)?.to_dtype(DType::F32)?;
+        Ok((features, self.decoder_states.forward(&hidden)?.to_dtype(DType::F32)?))
+    }
+
+    /// r̂ and Ĝ from h.
+    ///
+    /// # Shapes
+    /// `h`: `[…, width]`; gives `[…]` twice, f32.
+    pub(super) fn returns(&self, h: &Tensor) -> Result<Option<(Tensor, Tensor)>> {
+        let Some((hidden, out)) = &self.returns else { return Ok(None) };
+        let both = out.forward(&hidden.forward(&h.contiguous()?)?.gelu()?)?.to_dtype(DType::F32)?;
+        let last = both.rank() - 1;
+        Ok(Some((both.narrow(last, 0, 1)?.squeeze(last)?, both.narrow(last, 1, 1)?.squeeze(last)?)))
+    }
+
+    /// What the contrastive term compares: z_T or its projection, of length one.
+    ///
+    /// # Shapes
+    /// `posterior`: `[B, T, d_z]`; gives `[B, d]`, f32.
+    pub(super) fn embed(&self, posterior: &Gaussian) -> Result<Tensor> {
+        let (_, steps, _) = posterior.mean.dims3()?;
+        let last = posterior.mean.narrow(1, steps - 1, 1)?.squeeze(1)?.contiguous()?;
+        let projected = match &self.projection {
+            None => last,
+            Some(linear) => linear.forward(&last.to_dtype(self.start.working().dtype())?)?.to_dtype(DType::F32)?,
+        };
+        // As in PyTorch's `normalize`, but smooth: a vector of zeros stays one.
+        let length = (projected.sqr()?.sum_keepdim(1)? + 1e-12)?.sqrt()?;
+        Ok(projected.broadcast_div(&length)?)
+    }
+
+    /// The outputs at `state_t` and at `action_t`.
+    ///
+    /// # Shapes
+    /// `[B, T, width]` each.
+    fn read(&self, batch: &FragmentBatch) -> Result<(Tensor, Tensor)> {
+        let (fragments, steps, _) = batch.features.dims3()?;
+        let tokens = self.tokens(&batch.features, &batch.states, &batch.actions, 0)?;
+        let outputs = self.transformer.forward(&tokens)?;
+        let outputs = outputs.reshape((fragments, steps, MODALITIES, self.config.width))?;
+        let at = |modality: usize| outputs.narrow(2, modality, 1)?.squeeze(2)?.contiguous();
+        Ok((at(1)?, at(2)?))
+    }
+
+    /// The same numbers in each row. A product with a column of ones, because its backward pass is a product too: summing
+    /// rows is what Candle does slowest on a GPU.
+    ///
+    /// # Shapes
+    /// `values`: n numbers; gives `[rows, n]`.
+    fn repeated(&self, values: &Tensor, rows: usize) -> Result<Tensor> {
+        let ones = Tensor::ones((rows, 1), values.dtype(), values.device())?;
+        Ok(ones.matmul(&values.reshape((1, values.elem_count()))?)?)
+    }
+}
