@@ -5,6 +5,7 @@ pub mod contrast;
 pub mod device;
 pub mod error;
 pub mod fragments;
+pub mod kernel;
 pub mod layers;
 pub mod noise;
 pub mod ops;

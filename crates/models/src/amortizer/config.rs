@@ -19,12 +19,8 @@ pub struct AmortizerConfig {
     pub embedding: usize,
     /// The most steps of a fragment (paper: T = 16).
     pub horizon: usize,
-    /// Numbers in a state (LIBERO: 8).
-    pub states: usize,
-    /// Numbers in an action (LIBERO: 7).
-    pub actions: usize,
-    /// Visual features a step; none is the paper's amortizer, which sees no image.
-    pub features: Option<usize>,
+    /// Whether tokens carry the visual features; the paper's amortizer sees no image.
+    pub vision: bool,
     /// Fused or composed operations.
     pub form: Form,
 }
@@ -43,9 +39,7 @@ impl Default for AmortizerConfig {
             heads: 8,
             embedding: 64,
             horizon: dataset::FRAGMENT_LENGTH,
-            states: 8,
-            actions: 7,
-            features: None,
+            vision: false,
             form: Form::default(),
         }
     }
@@ -66,17 +60,10 @@ impl AmortizerConfig {
 
     /// Everything that is wrong with it.
     pub fn validate(&self) -> Result<()> {
-        let AmortizerConfig { width, layers, heads, embedding, horizon, states, actions, features, form: _ } = *self;
+        let AmortizerConfig { width, layers, heads, embedding, horizon, .. } = *self;
         let mut wrong = Vec::new();
-        let counts = [
-            ("width", width),
-            ("layers", layers),
-            ("heads", heads),
-            ("embedding", embedding),
-            ("horizon", horizon),
-            ("states + actions", states + actions),
-            ("features", features.unwrap_or(1)),
-        ];
+        let counts =
+            [("width", width), ("layers", layers), ("heads", heads), ("embedding", embedding), ("horizon", horizon)];
         wrong.extend(counts.iter().filter(|(_, count)| *count == 0).map(|(name, _)| format!("`{name}` is 0")));
         if heads != 0 && width % heads != 0 {
             wrong.push(format!("{heads} heads do not divide a width of {width}"));

@@ -22,11 +22,13 @@ use crate::fragments::FragmentBatch;
 use crate::layers::Linear;
 use crate::parameters::{Init, Parameter, Scope};
 use crate::transformer::{Transformer, TransformerConfig};
+use crate::world_model::Widths;
 
 /// A Transformer from windows to unit vectors.
 #[derive(Clone, Debug)]
 pub struct Amortizer {
     config: AmortizerConfig,
+    widths: Widths,
     token: Linear,
     vision: Option<Linear>,
     time: Parameter,
@@ -36,9 +38,16 @@ pub struct Amortizer {
 
 impl Amortizer {
     /// Adds its weights to a scope: `token`, `vision` if it sees, `time`, `transformer` and `head`.
-    pub fn new(scope: &mut Scope<'_>, config: AmortizerConfig) -> Result<Amortizer> {
+    pub fn new(scope: &mut Scope<'_>, config: AmortizerConfig, widths: Widths) -> Result<Amortizer> {
         config.validate()?;
-        let AmortizerConfig { width, layers, heads, embedding, horizon, states, actions, features, form } = config;
+        let AmortizerConfig { width, layers, heads, embedding, horizon, vision, form } = config;
+        let Widths { features, states, actions } = widths;
+        if states + actions == 0 || (vision && features == 0) {
+            return Err(Error::Config(format!(
+                "a dataset with {states} numbers of state, {actions} of action and {features} features a step has nothing \
+                 for the amortizer; `vision` needs features, which `features` makes from pictures"
+            )));
+        }
         // As PyTorch's linear layers start: with deviations of 0.02 as inside the blocks, tokens of a few numbers each
         // would hardly differ beside the time embedding.
         let linear = |scope: &mut Scope<'_>, name: &str, inputs: usize, outputs: usize| {
@@ -46,8 +55,9 @@ impl Amortizer {
         };
         Ok(Amortizer {
             config,
+            widths,
             token: linear(scope, "token", states + actions, width)?,
-            vision: features.map(|features| linear(scope, "vision", features, width)).transpose()?,
+            vision: vision.then(|| linear(scope, "vision", features, width)).transpose()?,
             time: scope.weight("time", &[horizon, width], Init::Normal(0.02))?,
             transformer: Transformer::new(
                 &mut scope.enter("transformer"),
@@ -62,6 +72,11 @@ impl Amortizer {
         self.config
     }
 
+    /// The widths of what it sees.
+    pub fn widths(&self) -> Widths {
+        self.widths
+    }
+
     /// Unit vectors, with gradients.
     ///
     /// # Shapes
@@ -69,19 +84,14 @@ impl Amortizer {
     pub fn embed(&self, fragments: &FragmentBatch) -> Result<Tensor> {
         let (_, steps, states) = fragments.states.dims3()?;
         let (_, _, actions) = fragments.actions.dims3()?;
-        self.check(steps, states, actions)?;
+        let (_, _, features) = fragments.features.dims3()?;
+        self.check(steps, Widths { features, states, actions })?;
         let precision = self.time.working().dtype();
-        let motion = Tensor::cat(&[&fragments.states, &fragments.actions], D::Minus1)?.to_dtype(precision)?;
-        let mut tokens = self.token.forward(&motion)?; // [B, T, width]
+        let read = |x: &Tensor| -> Result<Tensor> { Ok(x.to_dtype(precision)?.contiguous()?) };
+        let motion = Tensor::cat(&[&fragments.states, &fragments.actions], D::Minus1)?;
+        let mut tokens = self.token.forward(&read(&motion)?)?; // [B, T, width]
         if let Some(vision) = &self.vision {
-            let (_, _, features) = fragments.features.dims3()?;
-            let wanted = self.config.features.unwrap_or_default();
-            if features != wanted {
-                return Err(Error::Config(format!(
-                    "fragments have {features} features a step, the amortizer {wanted}"
-                )));
-            }
-            tokens = (tokens + vision.forward(&fragments.features.to_dtype(precision)?)?)?;
+            tokens = (tokens + vision.forward(&read(&fragments.features)?)?)?;
         }
         let tokens = tokens.broadcast_add(&self.time.tracked()?.narrow(0, 0, steps)?)?;
         let seen = self.transformer.forward(&tokens)?.to_dtype(DType::F32)?.mean(1)?; // [B, width]
@@ -102,18 +112,20 @@ impl Amortizer {
         Ok(())
     }
 
-    fn check(&self, steps: usize, states: usize, actions: usize) -> Result<()> {
-        let AmortizerConfig { horizon, states: wanted_states, actions: wanted_actions, .. } = self.config;
+    /// Features may be anything where they are not looked at.
+    fn check(&self, steps: usize, found: Widths) -> Result<()> {
+        let horizon = self.config.horizon;
         if steps == 0 || steps > horizon {
             return Err(Error::Config(format!(
                 "fragments of {steps} steps for an amortizer of {horizon}; set its `horizon` to the fragments' length"
             )));
         }
-        if (states, actions) != (wanted_states, wanted_actions) {
-            return Err(Error::Config(format!(
-                "fragments have {states} numbers of state and {actions} of action, the amortizer {wanted_states} and \
-                 {wanted_actions}"
-            )));
+        let wanted = if self.config.vision { self.widths } else { Widths { features: found.features, ..self.widths } };
+        if found != wanted {
+            let say = |Widths { features, states, actions }| {
+                format!("{features} features, {states} numbers of state and {actions} of action a step")
+            };
+            return Err(Error::Config(format!("fragments have {}, the amortizer is for {}", say(found), say(wanted))));
         }
         Ok(())
     }

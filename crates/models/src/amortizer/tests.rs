@@ -12,9 +12,16 @@ use crate::ops::Form;
 use crate::parameters::{Parameters, Precision};
 use crate::training::adamw::{AdamW, AdamWConfig};
 
+/// Those of LIBERO, with five features.
+const WIDTHS: Widths = Widths { features: 5, states: 8, actions: 7 };
+
 fn build(config: AmortizerConfig, precision: Precision) -> (Parameters, Amortizer) {
+    build_for(WIDTHS, config, precision)
+}
+
+fn build_for(widths: Widths, config: AmortizerConfig, precision: Precision) -> (Parameters, Amortizer) {
     let mut parameters = Parameters::new(&Device::Cpu, precision, 7);
-    let amortizer = Amortizer::new(&mut parameters.root(), config).unwrap();
+    let amortizer = Amortizer::new(&mut parameters.root(), config, widths).unwrap();
     (parameters, amortizer)
 }
 
@@ -60,18 +67,9 @@ fn embeddings_and_gradients_equal_pytorch() {
         returns: None,
     };
     for form in [Form::Composed, Form::Fused] {
-        let config = AmortizerConfig {
-            width: 16,
-            layers: 2,
-            heads: 4,
-            embedding: 8,
-            horizon: 6,
-            states: 3,
-            actions: 2,
-            features: Some(5),
-            form,
-        };
-        let (parameters, amortizer) = build(config, Precision::F32);
+        let config = AmortizerConfig { width: 16, layers: 2, heads: 4, embedding: 8, horizon: 6, vision: true, form };
+        let widths = Widths { features: 5, states: 3, actions: 2 };
+        let (parameters, amortizer) = build_for(widths, config, Precision::F32);
         parameters.assign(&weights).unwrap();
         let embeddings = amortizer.embed(&batch).unwrap();
         for (ours, theirs) in values(&embeddings).iter().zip(&golden.embeddings) {
@@ -153,10 +151,15 @@ fn a_blind_amortizer_does_not_see_and_a_seeing_one_does() {
     let other = FragmentBatch { features: fragments(2, 2).features, ..batch.clone() };
     let (_, blind) = build(tiny(), Precision::F32);
     assert_eq!(values(&blind.embed(&batch).unwrap()), values(&blind.embed(&other).unwrap()));
-    let (_, seeing) = build(AmortizerConfig { features: Some(5), ..tiny() }, Precision::F32);
+    let (_, seeing) = build(AmortizerConfig { vision: true, ..tiny() }, Precision::F32);
     assert_ne!(values(&seeing.embed(&batch).unwrap()), values(&seeing.embed(&other).unwrap()));
-    let (_, other_width) = build(AmortizerConfig { features: Some(6), ..tiny() }, Precision::F32);
-    assert!(other_width.embed(&batch).is_err());
+    let wider = Widths { features: 6, ..WIDTHS };
+    assert!(build_for(wider, AmortizerConfig { vision: true, ..tiny() }, Precision::F32).1.embed(&batch).is_err());
+    assert!(build_for(wider, tiny(), Precision::F32).1.embed(&batch).is_ok(), "a blind one does not look");
+    let nothing = Widths { features: 0, ..WIDTHS };
+    let mut parameters = Parameters::new(&Device::Cpu, Precision::F32, 7);
+    let refused = Amortizer::new(&mut parameters.root(), AmortizerConfig { vision: true, ..tiny() }, nothing);
+    assert!(refused.is_err_and(|error| error.to_string().contains("`vision` needs features")));
 }
 
 #[test]
@@ -243,5 +246,17 @@ fn one_batch_can_be_learned_by_heart_in_every_mode() {
         }
         let (first, last) = (found[0], found[found.len() - 1]);
         assert!(last < least && last < first / 10.0, "{target:?}: {first} → {last}");
+    }
+}
+
+#[test]
+#[ignore = "a measurement: cargo test -p models fragments_a_second -- --ignored --nocapture"]
+fn fragments_a_second() {
+    for name in ["default", "small", "tiny"] {
+        let (_, amortizer) = build(AmortizerConfig::preset(name).unwrap(), Precision::F32);
+        let batch = fragments(256, 0);
+        let started = std::time::Instant::now();
+        amortizer.embed_stream((0..4).map(|_| Ok(batch.clone())), &mut |_| Ok(())).unwrap();
+        println!("{name}: {:.0} fragments a second", 1024.0 / started.elapsed().as_secs_f64());
     }
 }
