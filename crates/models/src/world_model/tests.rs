@@ -169,6 +169,33 @@ fn imagination_with_a_cache_equals_whole_passes() {
 }
 
 #[test]
+fn bf16_runs_the_same_code() {
+    let fixed = golden("batch");
+    let labels: Vec<i64> = fixed["labels"].to_vec1().unwrap();
+    let config = WorldModelConfig { returns: true, projection: Some(6), ..golden_config(Form::Composed) };
+    let mut parameters = Parameters::new(&Device::Cpu, Precision::Bf16, 1);
+    let model = WorldModel::new(&mut parameters.root(), &config, WIDTHS).unwrap();
+    parameters.assign(&golden("weights")).unwrap();
+    let batch = golden_batch(&fixed);
+    let batch = FragmentBatch { features: batch.features.to_dtype(DType::BF16).unwrap(), ..batch };
+    let loss = model.loss(&batch, &fixed["noise"], &labels).unwrap();
+    let (_, exact) = golden_model(&config);
+    let wanted = exact.loss(&golden_batch(&fixed), &fixed["noise"], &labels).unwrap();
+    for ((name, found), (_, wanted)) in loss.terms.iter().zip(&wanted.terms) {
+        assert_eq!(found.dtype(), DType::F32, "{name}");
+        // Eight bits of a number are kept.
+        assert!(relative(found, wanted) < 0.02, "{name}: {}", relative(found, wanted));
+    }
+    let gradients = parameters.gradients(&loss.total.backward().unwrap()).unwrap();
+    assert!(gradients.iter().all(Option::is_some));
+    let first = |tensor: &Tensor| tensor.narrow(1, 0, 1).unwrap().squeeze(1).unwrap();
+    let start = Start { features: first(&batch.features), states: first(&batch.states) };
+    let imagined = model.imagine(&start, &fixed["imagined_actions"], Some(&fixed["imagined_noise"])).unwrap();
+    assert!(fields(&imagined).iter().all(|(_, tensor)| tensor.dtype() == DType::F32));
+    assert_eq!(model.encode_fragment(&batch).unwrap().dtype(), DType::F32);
+}
+
+#[test]
 fn more_steps_than_the_horizon_are_refused() {
     let (_, model) = made(&golden_config(Form::default()), WIDTHS);
     let start = Start { features: random(6, &[2, 12]), states: random(7, &[2, 5]) };
