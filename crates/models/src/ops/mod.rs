@@ -14,6 +14,7 @@ mod cpu;
 pub(crate) mod cuda;
 mod graft;
 pub mod layer_norm;
+pub(crate) mod update;
 
 use candle_core::{DType, Device, Tensor};
 use serde::{Deserialize, Serialize};

@@ -137,7 +137,7 @@ pub(crate) fn empty(device: &CudaDevice, dtype: DType, shape: &[usize]) -> Resul
     Ok(Tensor::from_storage(storage, shape, BackpropOp::none(), false))
 }
 
-/// Where a contiguous f32 or bf16 tensor lies.
+/// Where a contiguous f32, bf16 or i64 tensor lies.
 pub(crate) fn pointer(tensor: &Tensor) -> Result<u64> {
     let (storage, layout) = tensor.storage_and_layout();
     let Storage::Cuda(storage) = &*storage else {
@@ -150,7 +150,8 @@ pub(crate) fn pointer(tensor: &Tensor) -> Result<u64> {
     let base = match &storage.slice {
         CudaStorageSlice::F32(slice) => slice.device_ptr(&stream).0,
         CudaStorageSlice::BF16(slice) => slice.device_ptr(&stream).0,
-        _ => return Err(Error::Msg(format!("kernels take f32 and bf16, not {:?}", tensor.dtype()))),
+        CudaStorageSlice::I64(slice) => slice.device_ptr(&stream).0,
+        _ => return Err(Error::Msg(format!("kernels take f32, bf16 and i64, not {:?}", tensor.dtype()))),
     };
     Ok(base + (layout.start_offset() * tensor.dtype().size_in_bytes()) as u64)
 }
