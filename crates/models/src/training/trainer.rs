@@ -1,0 +1,473 @@
+//! The loop: batches, losses, gradients, steps; and every so often a reading, an evaluation, a checkpoint.
+//!
+//! Reading a scalar waits for the device. It happens at readings and checkpoints alone; between them the host only queues work.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use candle_core::{DType, Tensor};
+use serde_json::{Value, json};
+
+use super::adamw::AdamW;
+use super::checkpoint;
+use super::config::TrainConfig;
+use super::distributed::Transport;
+use super::ema::Ema;
+use super::monitor::{LOSS, Monitor, NORM, Reading, TERMS};
+use super::objective::{Objective, Part};
+use super::prepare::{Prepared, prepare};
+use super::recorder::{self, About, Recorder, Snapshot};
+use super::reduce::Reducer;
+use super::schedule;
+use crate::error::{Error, Result};
+use crate::parameters::Parameters;
+
+/// What a run needs besides its settings.
+pub struct Options<'a> {
+    /// Go on from the newest checkpoint, if there is one.
+    pub resume: bool,
+    /// The way to other processes.
+    pub transport: Arc<dyn Transport>,
+    /// Called at each reading, on the first rank.
+    pub progress: &'a mut dyn FnMut(&Progress),
+    /// Set by someone else to end the run early, with a checkpoint.
+    pub stop: Option<&'a AtomicBool>,
+    /// The settings of the phase, written into checkpoints; a resumed run must have the same.
+    pub metadata: Value,
+}
+
+/// How a run is doing.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    /// Steps taken.
+    pub step: u64,
+    /// Steps in all.
+    pub steps: u64,
+    /// The mean loss since the last reading.
+    pub loss: f64,
+    /// The means of its terms.
+    pub terms: Vec<(&'static str, f64)>,
+    /// The rate of the last step.
+    pub rate: f64,
+    /// The mean norm of the gradients before clipping.
+    pub gradient_norm: f64,
+    /// Throughput since the last reading, without evaluations and checkpoints, in `unit`.
+    pub per_second: f64,
+    /// What is counted.
+    pub unit: &'static str,
+    /// Seconds to the end.
+    pub eta_seconds: f64,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// With its last step.
+    Finished(Summary),
+    /// Early, because it was told to.
+    Stopped(Summary),
+}
+
+/// What it left.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// Steps taken, those of earlier starts included.
+    pub step: u64,
+    /// The step that this start went on from.
+    pub resumed_from: Option<u64>,
+    /// The last reading of the loss in this start.
+    pub loss: Option<f64>,
+    /// The last evaluation in this start, on the first rank.
+    pub evaluation: BTreeMap<String, f64>,
+    /// The newest checkpoint.
+    pub checkpoint: PathBuf,
+    /// The result, once the run is finished.
+    pub model: Option<PathBuf>,
+    /// What was wrong without stopping the run.
+    pub warnings: Vec<String>,
+}
+
+/// Trains, or goes on training, until the last step, the stop flag or an error.
+pub fn train<O: Objective>(objective: &O, config: &TrainConfig, run: &Path, options: Options<'_>) -> Result<Outcome> {
+    config.validate()?;
+    let _tidy = Tidy(objective.parameters());
+    let mut session = Session::open(objective, config, run, options)?;
+    let parts = session.parts();
+    let finished = std::thread::scope(|scope| {
+        let mut batches = prepare(scope, objective, session.step..config.steps, parts.clone());
+        while session.step < config.steps {
+            session.take_step(&mut batches, &parts)?;
+            if session.look()? {
+                return Ok(false);
+            }
+        }
+        Ok::<bool, Error>(true)
+    })?;
+    session.finish(finished)
+}
+
+/// A run that is under way on one rank.
+struct Session<'a, 'o, O> {
+    objective: &'a O,
+    config: &'a TrainConfig,
+    run: &'a Path,
+    options: Options<'o>,
+    recorder: Option<Recorder>,
+    optimizer: AdamW,
+    ema: Option<Ema>,
+    reducer: Arc<Reducer>,
+    step: u64,
+    monitor: Monitor,
+    /// The names of the loss's terms, once there was one.
+    names: Option<Vec<&'static str>>,
+    /// Steps whose scalars are still on the device.
+    unread: Vec<Unread>,
+    clock: Clock,
+    resumed_from: Option<u64>,
+    last_checkpoint: Option<u64>,
+    loss: Option<f64>,
+    evaluation: BTreeMap<String, f64>,
+    warnings: Vec<String>,
+}
+
+struct Unread {
+    step: u64,
+    norm: Tensor,
+    /// Loss and terms of each part, one after the other.
+    values: Vec<Tensor>,
+}
+
+impl<'a, 'o, O: Objective> Session<'a, 'o, O> {
+    fn open(objective: &'a O, config: &'a TrainConfig, run: &'a Path, options: Options<'o>) -> Result<Self> {
+        let parameters = objective.parameters();
+        let (mut recorder, mut snapshot, mut warnings) = (None, None, Vec::new());
+        if options.transport.rank() == 0 {
+            let settings = settings(config, options.transport.world(), &options.metadata)?;
+            let opened = recorder::open(run, settings, options.resume, parameters.device())?;
+            (recorder, snapshot, warnings) = (Some(opened.recorder), opened.snapshot, opened.warnings);
+        }
+        let about = snapshot.as_ref().map(|snapshot| snapshot.about.clone()).unwrap_or_default();
+        let mut session = Session {
+            objective,
+            config,
+            run,
+            recorder,
+            optimizer: AdamW::new(parameters, config.adamw)?,
+            ema: None,
+            reducer: Reducer::new(options.transport.clone()),
+            options,
+            step: about.step,
+            monitor: about.monitor,
+            names: None,
+            unread: Vec::new(),
+            clock: Clock::start(about.step),
+            resumed_from: None,
+            last_checkpoint: None,
+            loss: None,
+            evaluation: BTreeMap::new(),
+            warnings,
+        };
+        if let Some(Snapshot { weights, moments, averages, .. }) = snapshot {
+            parameters.assign(&weights)?;
+            session.optimizer.restore(parameters, session.step, &moments)?;
+            session.ema = session.new_ema()?;
+            if let Some(ema) = &mut session.ema {
+                ema.restore(parameters, &averages)?;
+            }
+        }
+        session.agree()?;
+        if session.ema.is_none() {
+            session.ema = session.new_ema()?;
+        }
+        session.resumed_from = Some(session.step).filter(|step| *step > 0);
+        session.last_checkpoint = session.resumed_from;
+        session.clock = Clock::start(session.step);
+        Ok(session)
+    }
+
+    /// Gives all ranks the first one's state.
+    fn agree(&mut self) -> Result<()> {
+        let transport = self.options.transport.clone();
+        if transport.world() == 1 {
+            return Ok(());
+        }
+        let parameters = self.objective.parameters();
+        let about = About { step: self.step, monitor: self.monitor.clone() };
+        let unreadable =
+            |error: serde_json::Error| Error::Transport { rank: transport.rank(), reason: error.to_string() };
+        let said = transport.broadcast_bytes(serde_json::to_vec(&about).map_err(unreadable)?)?;
+        About { step: self.step, monitor: self.monitor } = serde_json::from_slice(&said).map_err(unreadable)?;
+        let share = |tensors: BTreeMap<String, Tensor>| -> Result<BTreeMap<String, Tensor>> {
+            tensors.into_iter().map(|(name, tensor)| Ok((name, transport.broadcast(tensor)?))).collect()
+        };
+        let weights = share(parameters.masters())?;
+        let follows = transport.rank() > 0;
+        if follows {
+            parameters.assign(&weights)?;
+        }
+        if self.step == 0 {
+            return Ok(());
+        }
+        let moments = share(self.optimizer.state(parameters))?;
+        if follows {
+            self.optimizer.restore(parameters, self.step, &moments)?;
+            self.ema = self.new_ema()?;
+        }
+        if let Some(ema) = &mut self.ema {
+            let averages = share(ema.state(parameters))?;
+            if follows {
+                ema.restore(parameters, &averages)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn new_ema(&self) -> Result<Option<Ema>> {
+        self.config.ema.map(|decay| Ema::new(self.objective.parameters(), decay)).transpose()
+    }
+
+    /// The parts of a global batch that this rank takes, in order.
+    fn parts(&self) -> Vec<Part> {
+        let (rank, each) = (self.options.transport.rank(), self.config.accumulation);
+        let count = self.options.transport.world() * each;
+        (rank * each..(rank + 1) * each).map(|index| Part { index, count }).collect()
+    }
+
+    /// One step of the optimizer; nothing in it waits for the device.
+    fn take_step(&mut self, batches: &mut Prepared<'_, O::Batch>, parts: &[Part]) -> Result<()> {
+        let parameters = self.objective.parameters();
+        let mut values = Vec::new();
+        let mut gradients = Vec::new();
+        for (place, part) in (1..).zip(parts) {
+            let loss = self.objective.loss(batches.next()?)?;
+            let names: Vec<&'static str> = loss.terms.iter().map(|(name, _)| *name).collect();
+            let known = self.names.get_or_insert_with(|| names.clone());
+            if *known != names {
+                return Err(Error::Config(format!("the loss has terms {names:?}, and had {known:?} before")));
+            }
+            values.push(loss.total.detach());
+            values.extend(loss.terms.into_iter().map(|(_, value)| value.detach()));
+            if place < parts.len() {
+                self.reducer.add_part(parameters, &loss.total.backward()?)?;
+            } else {
+                self.reducer.begin_last(parameters);
+                gradients = self.reducer.finish(parameters, &loss.total.backward()?, part.count)?;
+            }
+        }
+        let step = self.step + 1;
+        let norm = self.optimizer.step(parameters, &gradients, schedule::rate(self.config, step))?;
+        if let Some(ema) = &mut self.ema {
+            ema.update(parameters, step)?;
+        }
+        self.unread.push(Unread { step, norm, values });
+        self.step = step;
+        Ok(())
+    }
+
+    /// What is due after a step. Returns whether to stop.
+    fn look(&mut self) -> Result<bool> {
+        let TrainConfig { steps, log_every, evaluate_every, checkpoint_every, keep_checkpoints, .. } = *self.config;
+        let last = self.step == steps;
+        let due = |every: u64| every > 0 && (self.step.is_multiple_of(every) || last);
+        let (report, evaluate, save) = (due(log_every), due(evaluate_every), due(checkpoint_every) || last);
+        // Ranks must agree to stop, so with several the flag is looked at when they speak anyway.
+        let alone = self.options.transport.world() == 1;
+        let mut stopped = false;
+        if report || save || (alone && self.wants_stop()) {
+            stopped = self.read()?;
+        }
+        if report {
+            self.report()?;
+        }
+        let paused = Instant::now();
+        if evaluate && self.options.transport.rank() == 0 {
+            self.evaluate()?;
+        }
+        if save || stopped {
+            self.save(keep_checkpoints)?;
+        }
+        self.clock.paused += paused.elapsed();
+        Ok(stopped && !last)
+    }
+
+    fn wants_stop(&self) -> bool {
+        self.options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    /// Waits for the device, and brings the scalars of all steps so far to all ranks. Returns whether any wants to stop.
+    fn read(&mut self) -> Result<bool> {
+        let device = self.objective.parameters().device();
+        let unread = std::mem::take(&mut self.unread);
+        let scalar = |value: &Tensor| value.to_dtype(DType::F32)?.to_device(device)?.reshape(1);
+        let scalars = unread.iter().flat_map(|one| std::iter::once(&one.norm).chain(&one.values)).map(scalar);
+        let scalars: Vec<Tensor> = scalars.collect::<std::result::Result<_, candle_core::Error>>()?;
+        let mut mine = vec![f64::from(u8::from(self.wants_stop()))];
+        if !scalars.is_empty() {
+            mine.extend(Tensor::cat(&scalars, 0)?.to_vec1::<f32>()?.into_iter().map(f64::from));
+        }
+        let all = self.options.transport.exchange(&mine)?;
+        let rank = self.options.transport.rank();
+        if all.iter().any(|said| said.len() != mine.len()) {
+            return Err(Error::Transport { rank, reason: "ranks do not have the same number of losses".into() });
+        }
+        let names = self.names.clone().unwrap_or_default();
+        let width = 1 + names.len();
+        let mut at = 1;
+        for one in &unread {
+            let reading = Reading { step: one.step, values: means(&all, at, one.values.len(), width) };
+            at += 1 + one.values.len();
+            if let Some(reason) = self.monitor.take(reading, &names, self.config) {
+                return Err(self.diverged(one.step, &reason));
+            }
+        }
+        Ok(all.iter().any(|said| said[0] > 0.0))
+    }
+
+    fn report(&mut self) -> Result<()> {
+        let means = self.monitor.report();
+        let (work, unit) = self.objective.work_per_step();
+        let (speed, eta_seconds) = self.clock.report(self.step, self.config.steps);
+        self.loss = Some(means[LOSS]);
+        let names = self.names.iter().flatten().copied();
+        let progress = Progress {
+            step: self.step,
+            steps: self.config.steps,
+            loss: means[LOSS],
+            terms: names.zip(means[TERMS..].iter().copied()).collect(),
+            rate: schedule::rate(self.config, self.step),
+            gradient_norm: means[NORM],
+            per_second: work * speed,
+            unit,
+            eta_seconds,
+        };
+        if let Some(recorder) = &mut self.recorder {
+            recorder.progress(&progress, self.clock.started.elapsed().as_secs_f64())?;
+            (self.options.progress)(&progress);
+        }
+        Ok(())
+    }
+
+    /// With the averaged weights, if there are any: they are the result.
+    fn evaluate(&mut self) -> Result<()> {
+        let parameters = self.objective.parameters();
+        self.evaluation = match &self.ema {
+            None => self.objective.evaluate()?,
+            Some(ema) => {
+                let copy = |(name, tensor): (String, Tensor)| Ok((name, tensor.copy()?));
+                let weights = parameters.masters().into_iter().map(copy).collect::<Result<BTreeMap<_, _>>>()?;
+                parameters.assign(&ema.state(parameters))?;
+                let figures = self.objective.evaluate();
+                parameters.assign(&weights)?;
+                figures?
+            }
+        };
+        // A forward pass announces gradients that now never come.
+        parameters.clear_gradients();
+        match &mut self.recorder {
+            Some(recorder) => recorder.evaluation(self.step, &self.evaluation),
+            None => Ok(()),
+        }
+    }
+
+    fn save(&mut self, keep: usize) -> Result<()> {
+        if let Some(recorder) = &self.recorder {
+            let parameters = self.objective.parameters();
+            let snapshot = Snapshot {
+                about: About { step: self.step, monitor: self.monitor.clone() },
+                weights: parameters.masters(),
+                moments: self.optimizer.state(parameters),
+                averages: self.ema.as_ref().map(|ema| ema.state(parameters)).unwrap_or_default(),
+            };
+            if let Some(name) = recorder.checkpoint(&snapshot, keep)? {
+                return Err(self.diverged(self.step, &format!("`{name}` has values that are not finite")));
+            }
+        }
+        self.last_checkpoint = Some(self.step);
+        Ok(())
+    }
+
+    fn finish(self, finished: bool) -> Result<Outcome> {
+        let parameters = self.objective.parameters();
+        let mut model = None;
+        if let Some(recorder) = self.recorder.as_ref().filter(|_| finished) {
+            let weights = self.ema.as_ref().map_or_else(|| parameters.masters(), |ema| ema.state(parameters));
+            model = Some(recorder.model(self.step, &weights)?);
+        }
+        // Whoever started the processes may end all once one has ended.
+        self.options.transport.barrier()?;
+        let summary = Summary {
+            step: self.step,
+            resumed_from: self.resumed_from,
+            loss: self.loss,
+            evaluation: self.evaluation,
+            checkpoint: checkpoint::path_of(self.run, self.step),
+            model,
+            warnings: self.warnings,
+        };
+        Ok(if finished { Outcome::Finished(summary) } else { Outcome::Stopped(summary) })
+    }
+
+    fn diverged(&self, step: u64, reason: &str) -> Error {
+        let good = match self.last_checkpoint {
+            Some(good) => format!("the last good weights are `{}`", checkpoint::path_of(self.run, good).display()),
+            None => "there is no checkpoint before it".to_owned(),
+        };
+        Error::Diverged { step, reason: format!("{reason}; {good}; a lower `rate` or `adamw.clip` may help") }
+    }
+}
+
+/// What must be the same when a run goes on. How the parts are spread over processes may change.
+fn settings(config: &TrainConfig, world: usize, metadata: &Value) -> Result<Value> {
+    let mut train = serde_json::to_value(config).map_err(|error| Error::Config(error.to_string()))?;
+    if let Value::Object(fields) = &mut train {
+        fields.remove("accumulation");
+    }
+    Ok(json!({ "train": train, "parts": world * config.accumulation, "metadata": metadata }))
+}
+
+/// Loss, norm and terms of a step: means over the parts of all ranks, in order. The norm is the same on all.
+fn means(all: &[Vec<f64>], at: usize, values: usize, width: usize) -> Vec<f64> {
+    let parts = || all.iter().flat_map(|said| said[at + 1..at + 1 + values].chunks(width));
+    let mean = |index: usize| parts().map(|part| part[index]).sum::<f64>() / parts().count().max(1) as f64;
+    let mut means: Vec<f64> = (0..width).map(mean).collect();
+    means.insert(NORM, all[0][at]);
+    means
+}
+
+/// Leaves no hook and no gradient behind, however training ended.
+struct Tidy<'a>(&'a Parameters);
+
+impl Drop for Tidy<'_> {
+    fn drop(&mut self) {
+        self.0.set_gradient_hook(None);
+        self.0.clear_gradients();
+    }
+}
+
+struct Clock {
+    started: Instant,
+    first_step: u64,
+    reported: Instant,
+    reported_step: u64,
+    /// Since the last report, for evaluations and checkpoints.
+    paused: Duration,
+}
+
+impl Clock {
+    fn start(step: u64) -> Clock {
+        let now = Instant::now();
+        Clock { started: now, first_step: step, reported: now, reported_step: step, paused: Duration::ZERO }
+    }
+
+    /// Steps a second since the last report, without pauses; seconds to the end, with them.
+    fn report(&mut self, step: u64, steps: u64) -> (f64, f64) {
+        let busy = self.reported.elapsed().saturating_sub(self.paused).as_secs_f64().max(1e-9);
+        let speed = (step - self.reported_step) as f64 / busy;
+        let each = self.started.elapsed().as_secs_f64() / (step - self.first_step).max(1) as f64;
+        (self.reported, self.reported_step, self.paused) = (Instant::now(), step, Duration::ZERO);
+        (speed, (steps - step) as f64 * each)
+    }
+}
