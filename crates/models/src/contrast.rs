@@ -41,7 +41,7 @@ pub fn supcon(embeddings: &Tensor, labels: &[i64], temperature: f64) -> Result<T
 /// `embeddings`: `[2n, d]`, f32; gives a scalar.
 pub fn nt_xent(embeddings: &Tensor, temperature: f64) -> Result<Tensor> {
     let (count, _) = embeddings.dims2()?;
-    if count % 2 != 0 {
+    if !count.is_multiple_of(2) {
         return Err(Error::Config(format!("{count} vectors do not come in pairs")));
     }
     let labels: Vec<i64> = (0..count as i64).map(|row| row / 2).collect();
