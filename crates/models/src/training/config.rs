@@ -61,7 +61,7 @@ impl Default for TrainConfig {
 impl TrainConfig {
     /// All that is wrong, at once.
     pub fn validate(&self) -> Result<()> {
-        let AdamWConfig { beta_1, beta_2, epsilon, weight_decay, clip } = self.adamw;
+        let AdamWConfig { beta_1, beta_2, epsilon, weight_decay, clip, .. } = self.adamw;
         let positive = |value: f64| value.is_finite() && value > 0.0;
         let within = |value: f64| (0.0..1.0).contains(&value);
         let rules = [
