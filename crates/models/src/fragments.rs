@@ -7,33 +7,18 @@
 //! Standardisation is (x − mean)/deviation over the frames of the training episodes. [`Scales`] are the numbers of it; a
 //! checkpoint carries them, so that a model sees other data through the same scales.
 
-use std::ops::Range;
+mod scales;
 
 use candle_core::{DType, Device, Tensor};
 use dataset::features::FeatureCache;
-use dataset::normalize::{Normalization, NormalizationKind};
-use dataset::stats::{FeatureStats, Numbers};
-use dataset::{Dataset, EpisodeId, EpisodeSpan, Matrix};
-use serde::{Deserialize, Serialize};
+use dataset::normalize::Normalization;
+use dataset::{Dataset, EpisodeSpan, Matrix};
 
+pub use self::scales::Scales;
+use self::scales::{check_caches, each_chunk};
 use crate::error::{Error, Result};
 use crate::parameters::Precision;
 use crate::world_model::Widths;
-
-/// Frames whose features are read at once.
-const CHUNK: usize = 4096;
-
-/// How features, states and actions are standardised.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Scales {
-    /// Of the features of all cameras, side by side; of width zero without cameras.
-    pub features: Normalization,
-    /// Of states.
-    pub states: Normalization,
-    /// Of actions.
-    pub actions: Normalization,
-}
 
 /// Where a table lies and what its returns are.
 #[derive(Clone, Debug)]
@@ -75,27 +60,6 @@ pub struct FragmentBatch {
     pub rewards: Option<Tensor>,
     /// G, `[B, T]`, f32, where the dataset has rewards.
     pub returns: Option<Tensor>,
-}
-
-impl Scales {
-    /// Those of some episodes, such as the ones that a model is trained on; one cache for each camera.
-    pub fn over(dataset: &Dataset, caches: &[FeatureCache], episodes: &[EpisodeId]) -> Result<Scales> {
-        check_caches(dataset, caches)?;
-        let (states, actions) = dataset.normalizations_over(episodes, NormalizationKind::MeanStd)?;
-        let mut moments = Moments::new(caches.iter().map(FeatureCache::width).sum());
-        for span in episodes.iter().filter_map(|episode| dataset.spans().get(episode.at())) {
-            each_chunk(caches, span.frames.clone(), |_, rows| {
-                moments.add(rows);
-                Ok(())
-            })?;
-        }
-        Ok(Scales { features: moments.normalization()?, states, actions })
-    }
-
-    /// The widths that they are for.
-    pub fn widths(&self) -> Widths {
-        Widths { features: self.features.width(), states: self.states.width(), actions: self.actions.width() }
-    }
 }
 
 impl FragmentTable {
@@ -260,97 +224,112 @@ fn on(device: &Device, values: Vec<f32>) -> Result<Tensor> {
     Ok(Tensor::from_vec(values, count, &Device::Cpu)?.to_device(device)?)
 }
 
-fn check_caches(dataset: &Dataset, caches: &[FeatureCache]) -> Result<()> {
-    match caches.iter().find(|cache| cache.frames() != dataset.frames()) {
-        None => Ok(()),
-        Some(cache) => Err(Error::Config(format!(
-            "features of {} frames do not belong to a dataset of {}; make them again",
-            cache.frames(),
-            dataset.frames()
-        ))),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use dataset::features::PixelEncoder;
+    use dataset::{CameraId, EpisodeId, FrameOptions, Overrides, Root, Split, TaskId, embedded, recursive_pour};
 
-/// Reads features in parts, those of all cameras side by side.
-///
-/// # Shapes
-/// `see` is given the frames and their rows, `[frames, F]`.
-fn each_chunk(
-    caches: &[FeatureCache],
-    frames: Range<usize>,
-    mut see: impl FnMut(Range<usize>, &mut [f32]) -> Result<()>,
-) -> Result<()> {
-    let width: usize = caches.iter().map(FeatureCache::width).sum();
-    if width == 0 {
-        return Ok(());
-    }
-    let mut rows = vec![0.0; CHUNK.min(frames.len()) * width];
-    let mut one = Vec::new();
-    for start in frames.clone().step_by(CHUNK) {
-        let chunk = start..frames.end.min(start + CHUNK);
-        let rows = &mut rows[..chunk.len() * width];
-        let mut place = 0;
-        for cache in caches {
-            one.resize(chunk.len() * cache.width(), 0.0);
-            cache.read(chunk.clone(), &mut one)?;
-            for (row, from) in rows.chunks_exact_mut(width).zip(one.chunks_exact(cache.width().max(1))) {
-                row[place..place + cache.width()].copy_from_slice(from);
-            }
-            place += cache.width();
-        }
-        see(chunk, rows)?;
-    }
-    Ok(())
-}
+    use super::*;
 
-/// Sums of rows and of their squares, both less the first row, so that nothing is lost when a mean is far from zero.
-struct Moments {
-    first: Vec<f64>,
-    sums: Vec<f64>,
-    squares: Vec<f64>,
-    count: u64,
-}
+    const CPU: TableOptions = TableOptions { device: Device::Cpu, precision: Precision::F32, discount: 0.5 };
 
-impl Moments {
-    fn new(width: usize) -> Moments {
-        Moments { first: vec![0.0; width], sums: vec![0.0; width], squares: vec![0.0; width], count: 0 }
-    }
-
-    fn add(&mut self, rows: &[f32]) {
-        for row in rows.chunks_exact(self.first.len().max(1)) {
-            if self.count == 0 {
-                self.first = row.iter().map(|value| f64::from(*value)).collect();
-            }
-            let places = self.first.iter().zip(&mut self.sums).zip(&mut self.squares);
-            for (((first, sum), square), value) in places.zip(row) {
-                let off = f64::from(*value) - first;
-                *sum += off;
-                *square += off * off;
-            }
-            self.count += 1;
-        }
-    }
-
-    fn normalization(&self) -> Result<Normalization> {
-        let width = self.first.len();
-        if width == 0 {
-            return Ok(Normalization::identity(0));
-        }
-        let count = self.count.max(1) as f64;
-        let mean = self.first.iter().zip(&self.sums).map(|(first, sum)| first + sum / count).collect();
-        let variance = self.sums.iter().zip(&self.squares).map(|(sum, square)| square / count - (sum / count).powi(2));
-        let std = variance.map(|variance| variance.max(0.0).sqrt()).collect();
-        // Which places never change is decided where it is decided for states and actions.
-        let stats = FeatureStats {
-            numbers: Numbers::Float,
-            shape: vec![width],
-            count: Some(self.count),
-            min: Vec::new(),
-            max: Vec::new(),
-            mean,
-            std,
-            quantiles: Default::default(),
+    fn spans(lengths: &[usize]) -> Vec<EpisodeSpan> {
+        let mut start = 0;
+        let span = |length: &usize| {
+            start += length;
+            EpisodeSpan { frames: start - length..start, task: TaskId(0) }
         };
-        Ok(Normalization::from_stats(NormalizationKind::MeanStd, "features", &stats)?)
+        lengths.iter().map(span).collect()
+    }
+
+    #[test]
+    fn returns_are_what_follows_within_the_episode() {
+        let rewards = [1.0, 2.0, 4.0, 8.0, 0.0, 16.0];
+        assert_eq!(returns_to_go(&rewards, &spans(&[3, 1, 2]), 0.5), [4.0, 4.0, 0.0, 0.0, 16.0, 0.0]);
+    }
+
+    #[test]
+    fn a_success_is_rewarded_once() {
+        let success = [false, true, true, false, false, true];
+        assert_eq!(first_successes(&success, &spans(&[3, 2, 1])), [0.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
+    }
+
+    #[test]
+    fn pictures_states_and_actions_come_standardised_by_the_training_episodes() {
+        let root = embedded("libero_goal_mini").unwrap();
+        let dataset = Dataset::open(root, &Overrides::default()).unwrap();
+        let split = Split::last_per_task(dataset.spans(), 1).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let cache = |side: usize| {
+            let (encoder, options) = (&mut PixelEncoder::new(side), FrameOptions::default());
+            FeatureCache::fill(&dataset, CameraId(0), encoder, folder.path(), options, &mut |_| {}).unwrap()
+        };
+        let caches = [cache(2), cache(1)];
+        let scales = Scales::over(&dataset, &caches, &split.train).unwrap();
+        assert_eq!(scales.widths(), Widths { features: 15, states: 8, actions: 7 });
+        let text = serde_json::to_string(&scales).unwrap();
+        assert_eq!(serde_json::from_str::<Scales>(&text).unwrap(), scales);
+        let table = FragmentTable::new(&dataset, &caches, scales.clone(), &CPU).unwrap();
+        assert_eq!(table.has_returns(), dataset.columns().rewards.is_some());
+
+        // The mean of each place over the training frames is 0, the deviation 1.
+        let rows: Vec<u32> = split
+            .train
+            .iter()
+            .flat_map(|episode| dataset.spans()[episode.at()].frames.clone())
+            .map(|frame| frame as u32)
+            .collect();
+        let count = rows.len() as f64;
+        let rows = Tensor::new(rows, &Device::Cpu).unwrap();
+        let features = table.features.as_ref().unwrap().index_select(&rows, 0).unwrap();
+        let mean: Vec<f32> = features.mean(0).unwrap().to_vec1().unwrap();
+        let square: Vec<f32> = (features.sqr().unwrap().sum(0).unwrap() / count).unwrap().to_vec1().unwrap();
+        assert!(mean.iter().all(|mean| mean.abs() < 1e-4), "{mean:?}");
+        assert!(square.iter().all(|square| (square - 1.0).abs() < 1e-3), "{square:?}");
+
+        // A fragment is what the columns and the caches say, scaled.
+        let start = dataset.spans()[5].frames.start + 3;
+        let batch = table.gather(&[0, start], 16).unwrap();
+        assert_eq!((batch.features.dims(), batch.actions.dims()), (&[2, 16, 15][..], &[2, 16, 7][..]));
+        let mut wanted = dataset.window(start..start + 16).states.to_vec();
+        scales.states.apply(&mut wanted);
+        let found = batch.states.get(1).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        assert_eq!(found, wanted);
+        let mut wanted = vec![0.0; 15];
+        caches[0].read(start..start + 1, &mut wanted[..12]).unwrap();
+        caches[1].read(start..start + 1, &mut wanted[12..]).unwrap();
+        scales.features.apply(&mut wanted);
+        assert_eq!(batch.features.get(1).unwrap().get(0).unwrap().to_vec1::<f32>().unwrap(), wanted);
+        assert_eq!(table.labels(&[0, start]), [dataset.columns().tasks[0], dataset.columns().tasks[start]]);
+
+        // Fragments end with their episode, and scales fit their data.
+        let end = dataset.spans()[0].frames.end;
+        assert!(table.gather(&[end - 16], 16).is_ok());
+        let error = table.gather(&[end - 15], 16).unwrap_err().to_string();
+        assert!(error.ends_with("leaves its episode, which has 15 more"), "{error}");
+        assert!(table.gather(&[dataset.frames()], 1).is_err());
+        assert!(FragmentTable::new(&dataset, &caches[..1], scales, &CPU).is_err());
+    }
+
+    #[test]
+    fn a_dataset_without_cameras_has_fragments_without_features() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("pour");
+        recursive_pour::write(&place, 2, 11).unwrap();
+        let dataset = Dataset::open(Root::Directory(place), &Overrides::default()).unwrap();
+        let all: Vec<EpisodeId> = (0..dataset.episodes().len() as u32).map(EpisodeId).collect();
+        let scales = Scales::over(&dataset, &[], &all).unwrap();
+        let table = FragmentTable::new(&dataset, &[], scales, &CPU).unwrap();
+        let span = dataset.spans()[7].frames.clone();
+        let batch = table.gather(&[span.start], span.len()).unwrap();
+        assert_eq!(batch.features.dims(), [1, span.len(), 0]);
+        let rewards = batch.rewards.unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        let returns = batch.returns.unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        assert_eq!(rewards, dataset.columns().rewards.as_ref().unwrap()[span.clone()]);
+        assert_eq!(returns.last(), Some(&0.0));
+        assert!(rewards.iter().any(|reward| *reward != 0.0), "or nothing was tested");
+        for step in 0..span.len() - 1 {
+            assert!((returns[step] - (rewards[step + 1] + 0.5 * returns[step + 1])).abs() < 1e-6);
+        }
     }
 }

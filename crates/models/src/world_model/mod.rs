@@ -22,6 +22,8 @@ mod gaussian;
 mod imagine;
 mod loss;
 mod model;
+#[cfg(test)]
+mod tests;
 
 pub use config::{ContrastMode, PRESETS, RETURN_HIDDEN, Widths, WorldModelConfig};
 pub use gaussian::Gaussian;
