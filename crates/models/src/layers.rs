@@ -3,8 +3,12 @@
 use candle_core::{D, DType, Tensor};
 
 use crate::error::Result;
-use crate::ops::Form;
+use crate::ops::bias_activation::{self, Activation};
+use crate::ops::{Form, gradients_wanted, graft, layer_norm};
 use crate::parameters::{Init, Parameter, Scope};
+
+/// What layer normalisation adds to the variance.
+pub const EPSILON: f64 = 1e-5;
 
 /// y = x Wᵀ + b.
 #[derive(Clone, Debug)]
@@ -32,16 +36,36 @@ impl Linear {
     /// # Shapes
     /// `x`: `[…, inputs]`, in the precision of products; gives `[…, outputs]`.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        let _ = self.form;
         let (outputs, inputs) = self.weight.master().dims2()?;
         let mut shape = x.dims().to_vec();
-        let rows = x.elem_count() / inputs;
-        let y =
-            x.reshape((rows, inputs))?.matmul(&self.weight.tracked()?.t()?)?.broadcast_add(&self.bias.tracked()?)?;
         if let Some(last) = shape.last_mut() {
             *last = outputs;
         }
+        let x = x.reshape((x.elem_count() / inputs.max(1), inputs))?;
+        let y = if self.form.is_fused_for(&x) { self.fused(&x)? } else { self.composed(&x)? };
         Ok(y.reshape(shape)?)
+    }
+
+    fn composed(&self, x: &Tensor) -> Result<Tensor> {
+        Ok(x.matmul(&self.weight.tracked()?.t()?)?.broadcast_add(&self.bias.tracked()?)?)
+    }
+
+    fn fused(&self, x: &Tensor) -> Result<Tensor> {
+        let kept = x.detach().contiguous()?;
+        let product = kept.matmul(&self.weight.working().t()?)?;
+        let y = bias_activation::forward(&product, &self.bias.vector(), Activation::None)?;
+        if !gradients_wanted() {
+            return Ok(y);
+        }
+        let (weight, bias, tracked) = (self.weight.clone(), self.bias.clone(), x.track_op());
+        weight.expect_gradient();
+        bias.expect_gradient();
+        graft(anchor(x, &self.bias), y, move |dy| {
+            let dy = dy.contiguous()?;
+            bias.add_gradient(bias_activation::column_sum(&dy)?)?;
+            weight.add_gradient(dy.t()?.matmul(&kept)?)?;
+            Ok(if tracked { Some(dy.matmul(weight.working())?) } else { None })
+        })
     }
 }
 
@@ -55,9 +79,6 @@ pub struct LayerNorm {
     form: Form,
 }
 
-/// What is added to the variance.
-pub const EPSILON: f64 = 1e-5;
-
 impl LayerNorm {
     /// Weights start at one, biases at zero.
     pub fn new(scope: &mut Scope<'_>, width: usize, form: Form) -> Result<LayerNorm> {
@@ -69,7 +90,10 @@ impl LayerNorm {
     /// # Shapes
     /// `x`: `[…, width]`, and so is the result.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        let _ = self.form;
+        if self.form.is_fused_for(x) { self.fused(x) } else { self.composed(x) }
+    }
+
+    fn composed(&self, x: &Tensor) -> Result<Tensor> {
         let dtype = x.dtype();
         let x = x.to_dtype(DType::F32)?;
         let centred = x.broadcast_sub(&x.mean_keepdim(D::Minus1)?)?;
@@ -78,4 +102,29 @@ impl LayerNorm {
         let scaled = normal.broadcast_mul(&self.weight.tracked_f32())?.broadcast_add(&self.bias.tracked_f32())?;
         Ok(scaled.to_dtype(dtype)?)
     }
+
+    fn fused(&self, x: &Tensor) -> Result<Tensor> {
+        let width = self.weight.master().elem_count();
+        let rows = x.elem_count() / width.max(1);
+        let flat = x.detach().contiguous()?.reshape((rows, width))?;
+        let kept = layer_norm::forward(&flat, None, &self.weight.vector(), &self.bias.vector())?;
+        let y = kept.y.reshape(x.shape())?;
+        if !gradients_wanted() {
+            return Ok(y);
+        }
+        let (weight, bias, shape) = (self.weight.clone(), self.bias.clone(), x.shape().clone());
+        weight.expect_gradient();
+        bias.expect_gradient();
+        graft(anchor(x, &self.bias), y, move |dy| {
+            let found = layer_norm::backward(&kept, &weight.vector(), &dy.contiguous()?.reshape((rows, width))?, None)?;
+            weight.add_gradient(found.weight)?;
+            bias.add_gradient(found.bias)?;
+            Ok(Some(found.x.reshape(&shape)?))
+        })
+    }
+}
+
+/// What a fused operation hangs on in Candle's graph: its input, or a weight where the input is plain data.
+fn anchor<'a>(x: &'a Tensor, weight: &'a Parameter) -> &'a Tensor {
+    if x.track_op() { x } else { weight.master().as_tensor() }
 }

@@ -121,6 +121,11 @@ impl Parameter {
         self.0.master.as_tensor().clone()
     }
 
+    /// For operations that hand over gradients themselves and take f32: biases and norms, whatever the precision of products.
+    pub fn vector(&self) -> Tensor {
+        self.0.master.as_detached_tensor()
+    }
+
     /// Announces that a gradient will be handed over in the next backward pass.
     pub fn expect_gradient(&self) {
         let mut state = self.0.sink.lock();

@@ -4,16 +4,21 @@
 //! and values come from one product, ordered `[3, heads, width / heads]` in its output. Weights start normal with deviation
 //! 0.02, those that write into the residual stream with 0.02/√(2·layers).
 //!
+//! The fused form is one node of Candle's graph, with its backward pass written out beside its forward pass in `fused`.
+//!
 //! A causal model can be run in pieces: [`Transformer::extend`] takes the next tokens and keeps keys and values in a
 //! [`Cache`]; the outputs are those of the whole sequence at once.
 
-use candle_core::{D, DType, Tensor};
+mod fused;
+
+use candle_core::Tensor;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::layers::{LayerNorm, Linear};
-use crate::ops::Form;
-use crate::parameters::{Init, Scope};
+use crate::ops::attention::probabilities;
+use crate::ops::{Form, without_gradients};
+use crate::parameters::{Init, Parameter, Scope};
 
 /// The shape of a Transformer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,6 +100,9 @@ impl Transformer {
     /// # Shapes
     /// `x`: `[batch, tokens, width]` in the precision of products, and so is the result.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        if self.config.form.is_fused_for(x) {
+            return fused::forward(self, x);
+        }
         let mut x = x.clone();
         for block in &self.blocks {
             x = block.forward(&x, self.config, None)?;
@@ -112,11 +120,13 @@ impl Transformer {
         }
         cache.keys_values.resize_with(self.blocks.len(), || (x.clone(), x.clone()));
         let fresh = cache.tokens() == 0 || cache.keys_values.iter().any(|(keys, _)| keys.rank() != 4);
-        let mut x = x.detach();
-        for (block, kept) in self.blocks.iter().zip(&mut cache.keys_values) {
-            x = block.forward(&x, self.config, Some((kept, fresh)))?.detach();
-        }
-        Ok(self.norm.forward(&x)?.detach())
+        without_gradients(|| {
+            let mut x = x.detach();
+            for (block, kept) in self.blocks.iter().zip(&mut cache.keys_values) {
+                x = block.forward(&x, self.config, Some((kept, fresh)))?.detach();
+            }
+            Ok(self.norm.forward(&x)?.detach())
+        })
     }
 }
 
@@ -140,7 +150,7 @@ impl Block {
             }
             *kept = (keys.detach(), values.detach());
         }
-        let seen = attend(&query, &keys, &values, config.causal)?;
+        let seen = probabilities(&query, &keys, config.causal)?.to_dtype(values.dtype())?.matmul(&values)?;
         let seen = seen.transpose(1, 2)?.reshape((batch, tokens, width))?;
         let x = (x + self.out.forward(&seen)?)?;
         let hidden = self.up.forward(&self.norm_2.forward(&x)?)?.gelu()?;
@@ -148,21 +158,91 @@ impl Block {
     }
 }
 
-/// softmax(q kᵀ/√d + mask) v, with the softmax in f32. Queries are the last tokens of the keys.
-fn attend(query: &Tensor, keys: &Tensor, values: &Tensor, causal: bool) -> Result<Tensor> {
-    let (.., queries, head) = query.dims4()?;
-    let (.., tokens, _) = keys.dims4()?;
-    let scores = (query.matmul(&keys.transpose(2, 3)?.contiguous()?)?.to_dtype(DType::F32)? / (head as f64).sqrt())?;
-    let scores = if causal {
-        let first = tokens - queries;
-        let mask: Vec<f32> = (0..queries)
-            .flat_map(|row| (0..tokens).map(move |column| if column > first + row { f32::NEG_INFINITY } else { 0.0 }))
-            .collect();
-        scores.broadcast_add(&Tensor::from_vec(mask, (queries, tokens), query.device())?)?
-    } else {
-        scores
-    };
-    let scores = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?.detach())?.exp()?;
-    let weights = scores.broadcast_div(&scores.sum_keepdim(D::Minus1)?)?;
-    Ok(weights.to_dtype(values.dtype())?.matmul(values)?)
+impl Transformer {
+    fn each_parameter(&self, each: impl Fn(&Parameter)) {
+        let norms = |norm: &LayerNorm| [&norm.weight, &norm.bias].into_iter().for_each(&each);
+        let linears = |linear: &Linear| [&linear.weight, &linear.bias].into_iter().for_each(&each);
+        for block in &self.blocks {
+            [&block.norm_1, &block.norm_2].into_iter().for_each(norms);
+            [&block.qkv, &block.out, &block.up, &block.down].into_iter().for_each(linears);
+        }
+        norms(&self.norm);
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use candle_core::{Device, Var};
+
+    use super::*;
+    use crate::ops::testing::{distance, random};
+    use crate::parameters::{Parameters, Precision};
+
+    fn model(form: Form, causal: bool, layers: usize) -> (Parameters, Transformer) {
+        let mut parameters = Parameters::new(&Device::Cpu, Precision::F32, 3);
+        let config = TransformerConfig { width: 24, layers, heads: 3, causal, form };
+        let model = Transformer::new(&mut parameters.root(), config).unwrap();
+        // Away from the zeros and ones that weights start with, so that every gradient matters.
+        for (at, parameter) in parameters.iter().enumerate() {
+            let noise = (random(parameter.master().dims(), 100 + at as u64) * 0.2).unwrap();
+            parameter.master().set(&(parameter.vector() + noise).unwrap()).unwrap();
+        }
+        (parameters, model)
+    }
+
+    #[test]
+    fn fused_equals_composed_with_all_gradients() {
+        for causal in [true, false] {
+            for layers in [1, 3] {
+                let x = Var::from_tensor(&random(&[4, 9, 24], 1)).unwrap();
+                let dy = random(&[4, 9, 24], 2);
+                let [fused, composed] = [Form::Fused, Form::Composed].map(|form| {
+                    let (parameters, model) = model(form, causal, layers);
+                    let y = model.forward(&x).unwrap();
+                    let found = (&y * &dy).unwrap().sum_all().unwrap().backward().unwrap();
+                    let gradients = parameters.gradients(&found).unwrap();
+                    let names: Vec<String> = parameters.iter().map(|one| one.name().to_owned()).collect();
+                    (y.detach(), found.get(&x).unwrap().clone(), gradients, names)
+                });
+                assert!(distance(&fused.0, &composed.0) < 1e-5);
+                assert!(distance(&fused.1, &composed.1) < 1e-5);
+                for ((fused, composed), name) in fused.2.iter().zip(&composed.2).zip(&fused.3) {
+                    let apart = distance(fused.as_ref().unwrap(), composed.as_ref().unwrap());
+                    assert!(apart < 1e-4, "{name}: {apart}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn pieces_give_what_the_whole_gives() {
+        for form in [Form::Fused, Form::Composed] {
+            let (_, model) = model(form, true, 2);
+            let x = random(&[2, 10, 24], 5);
+            let whole = without_gradients(|| model.forward(&x)).unwrap();
+            let mut cache = Cache::default();
+            let mut pieces = Vec::new();
+            for (start, length) in [(0, 3), (3, 1), (4, 4), (8, 2)] {
+                pieces.push(model.extend(&x.narrow(1, start, length).unwrap(), &mut cache).unwrap());
+                assert_eq!(cache.tokens(), start + length);
+            }
+            assert!(distance(&Tensor::cat(&pieces, 1).unwrap(), &whole) < 1e-5);
+        }
+    }
+
+    #[test]
+    fn a_hook_hears_of_each_gradient_once() {
+        let (parameters, model) = model(Form::Fused, true, 2);
+        let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let ears = heard.clone();
+        parameters.set_gradient_hook(Some(Box::new(move |index, _| {
+            ears.lock().unwrap().push(index);
+            Ok(())
+        })));
+        model.forward(&random(&[2, 5, 24], 1)).unwrap().sqr().unwrap().sum_all().unwrap().backward().unwrap();
+        let mut heard = heard.lock().unwrap().clone();
+        heard.sort_unstable();
+        assert_eq!(heard, (0..parameters.len()).collect::<Vec<_>>());
+    }
 }

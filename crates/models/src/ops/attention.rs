@@ -1,0 +1,344 @@
+//! softmax(q kᵀ/√d + mask) v for sequences short enough to be held whole, from one product's output.
+//!
+//! Queries, keys and values come as `[batch, tokens, 3, heads, d]` without their bias, which is added on the way in. Nothing of
+//! the forward pass is kept: the backward pass makes the probabilities again, which costs less than reading them.
+//! With P the probabilities and G the gradient of the output: dV = Pᵀ G, dS = P∘(G Vᵀ − rowsum(P∘G Vᵀ))/√d, dQ = dS K, dK = dSᵀ Q.
+
+use candle_core::{D, DType, Result, Tensor};
+
+use super::cpu;
+
+/// # Shapes
+/// `qkv`: `[batch, tokens, 3, heads, d]`, contiguous; `bias`: `[3·heads·d]` in f32; gives `[batch, tokens, heads·d]`.
+pub fn forward(qkv: &Tensor, bias: &Tensor, causal: bool) -> Result<Tensor> {
+    match qkv.device() {
+        candle_core::Device::Cpu => cpu_forward(qkv, bias, causal),
+        #[cfg(feature = "cuda")]
+        candle_core::Device::Cuda(device) if on_cuda::fits(qkv)? => on_cuda::forward(device, qkv, bias, causal),
+        _ => composed_forward(qkv, bias, causal),
+    }
+}
+
+/// The gradient of `qkv`, in its shape, from that of the output.
+pub fn backward(qkv: &Tensor, bias: &Tensor, gradient: &Tensor, causal: bool) -> Result<Tensor> {
+    match qkv.device() {
+        candle_core::Device::Cpu => cpu_backward(qkv, bias, gradient, causal),
+        #[cfg(feature = "cuda")]
+        candle_core::Device::Cuda(device) if on_cuda::fits(qkv)? => {
+            on_cuda::backward(device, qkv, bias, gradient, causal)
+        }
+        _ => composed_backward(qkv, bias, gradient, causal),
+    }
+}
+
+/// softmax(q kᵀ/√d + mask), in f32; the queries are the last tokens of the keys.
+///
+/// # Shapes
+/// `query`: `[batch, heads, queries, d]`, `keys`: `[batch, heads, tokens, d]`; gives `[batch, heads, queries, tokens]`.
+pub fn probabilities(query: &Tensor, keys: &Tensor, causal: bool) -> Result<Tensor> {
+    let (.., queries, head) = query.dims4()?;
+    let (.., tokens, _) = keys.dims4()?;
+    let scores = (query.matmul(&keys.transpose(2, 3)?.contiguous()?)?.to_dtype(DType::F32)? / (head as f64).sqrt())?;
+    let scores = if causal && queries > 1 {
+        let first = tokens - queries;
+        let seen = |row: usize, column: usize| if column > first + row { f32::NEG_INFINITY } else { 0.0 };
+        let mask: Vec<f32> = (0..queries).flat_map(|row| (0..tokens).map(move |column| seen(row, column))).collect();
+        scores.broadcast_add(&Tensor::from_vec(mask, (queries, tokens), query.device())?)?
+    } else {
+        scores
+    };
+    let scores = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?.detach())?.exp()?;
+    scores.broadcast_div(&scores.sum_keepdim(D::Minus1)?)
+}
+
+/// Queries, keys and values with their bias, each `[batch, heads, tokens, d]`.
+fn parts(qkv: &Tensor, bias: &Tensor) -> Result<[Tensor; 3]> {
+    let (_, _, three, heads, head) = qkv.dims5()?;
+    let qkv = qkv.broadcast_add(&bias.to_dtype(qkv.dtype())?.reshape((three, heads, head))?)?;
+    let part = |which: usize| qkv.narrow(2, which, 1)?.squeeze(2)?.transpose(1, 2)?.contiguous();
+    Ok([part(0)?, part(1)?, part(2)?])
+}
+
+fn composed_forward(qkv: &Tensor, bias: &Tensor, causal: bool) -> Result<Tensor> {
+    let (batch, tokens, _, heads, head) = qkv.dims5()?;
+    let [query, keys, values] = parts(qkv, bias)?;
+    let seen = probabilities(&query, &keys, causal)?.to_dtype(qkv.dtype())?.matmul(&values)?;
+    seen.transpose(1, 2)?.reshape((batch, tokens, heads * head))
+}
+
+fn composed_backward(qkv: &Tensor, bias: &Tensor, gradient: &Tensor, causal: bool) -> Result<Tensor> {
+    let (batch, tokens, _, heads, head) = qkv.dims5()?;
+    let [query, keys, values] = parts(qkv, bias)?;
+    let gradient = gradient.reshape((batch, tokens, heads, head))?.transpose(1, 2)?.contiguous()?;
+    let found = probabilities(&query, &keys, causal)?;
+    let slopes = gradient.matmul(&values.transpose(2, 3)?.contiguous()?)?.to_dtype(DType::F32)?;
+    let delta = (&found * &slopes)?.sum_keepdim(D::Minus1)?;
+    let scores = ((&found * slopes.broadcast_sub(&delta)?)? / (head as f64).sqrt())?.to_dtype(qkv.dtype())?;
+    let transposed = |x: &Tensor| x.transpose(2, 3)?.contiguous();
+    let d_query = scores.matmul(&keys)?;
+    let d_keys = transposed(&scores)?.matmul(&query)?;
+    let d_values = transposed(&found.to_dtype(qkv.dtype())?)?.matmul(&gradient)?;
+    // [3, batch, heads, tokens, d] to [batch, tokens, 3, heads, d].
+    Tensor::stack(&[d_query, d_keys, d_values], 0)?.permute((1, 3, 0, 2, 4))?.contiguous()
+}
+
+/// One head of one sequence on the CPU: everything contiguous, and what is summed along tokens transposed too.
+struct Head {
+    tokens: usize,
+    width: usize,
+    /// Each `[tokens, width]`.
+    qkv: [Vec<f32>; 3],
+    /// A row of scores.
+    scores: Vec<f32>,
+    /// A row of gradients of scores.
+    slopes: Vec<f32>,
+}
+
+impl Head {
+    fn new(tokens: usize, width: usize) -> Head {
+        let part = || vec![0.0; tokens * width];
+        Head { tokens, width, qkv: [part(), part(), part()], scores: vec![0.0; tokens], slopes: vec![0.0; tokens] }
+    }
+
+    #[inline(always)]
+    fn load(&mut self, qkv: &[f32], bias: &[f32], head: usize, heads: usize) {
+        let (width, row) = (self.width, heads * self.width);
+        for (which, part) in self.qkv.iter_mut().enumerate() {
+            let offset = which * row + head * width;
+            let bias = &bias[offset..offset + width];
+            for (token, target) in part.chunks_mut(width).enumerate() {
+                let start = token * 3 * row + offset;
+                for ((target, value), bias) in target.iter_mut().zip(&qkv[start..start + width]).zip(bias) {
+                    *target = value + bias;
+                }
+            }
+        }
+    }
+
+    /// The probabilities of one row, over the tokens it sees.
+    #[inline(always)]
+    fn probabilities(&mut self, row: usize, seen: usize) {
+        let scale = 1.0 / (self.width as f32).sqrt();
+        let query = &self.qkv[0][row * self.width..(row + 1) * self.width];
+        for (score, key) in self.scores[..seen].iter_mut().zip(self.qkv[1].chunks(self.width)) {
+            *score = dot(query, key) * scale;
+        }
+        let scores = &mut self.scores[..seen];
+        let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        scores.iter_mut().for_each(|score| *score = cpu::exp(*score - most));
+        let total: f32 = scores.iter().sum();
+        scores.iter_mut().for_each(|score| *score /= total);
+    }
+}
+
+#[inline(always)]
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut lanes = [0.0_f32; 16];
+    let (a, b) = (a.chunks_exact(16), b.chunks_exact(16));
+    let rest: f32 = a.remainder().iter().zip(b.remainder()).map(|(a, b)| a * b).sum();
+    for (a, b) in a.zip(b) {
+        for at in 0..16 {
+            lanes[at] += a[at] * b[at];
+        }
+    }
+    lanes.iter().sum::<f32>() + rest
+}
+
+#[inline(always)]
+fn add_scaled(target: &mut [f32], scale: f32, source: &[f32]) {
+    for (target, source) in target.iter_mut().zip(source) {
+        *target += scale * source;
+    }
+}
+
+fn cpu_forward(qkv: &Tensor, bias: &Tensor, causal: bool) -> Result<Tensor> {
+    use rayon::prelude::*;
+    let (batch, tokens, _, heads, width) = qkv.dims5()?;
+    let row = heads * width;
+    cpu::slices([qkv, bias], |[qkv, bias]| {
+        let mut out = vec![0.0_f32; batch * tokens * row];
+        let sequences = out.par_chunks_mut(tokens * row).zip(qkv.par_chunks(tokens * 3 * row));
+        sequences.for_each_init(
+            || Head::new(tokens, width),
+            |one, (out, qkv)| {
+                cpu::simd(|| {
+                    for head in 0..heads {
+                        one.load(qkv, bias, head, heads);
+                        for query in 0..tokens {
+                            let seen = if causal { query + 1 } else { tokens };
+                            one.probabilities(query, seen);
+                            let start = query * row + head * width;
+                            let target = &mut out[start..start + width];
+                            for (weight, value) in one.scores[..seen].iter().zip(one.qkv[2].chunks(width)) {
+                                add_scaled(target, *weight, value);
+                            }
+                        }
+                    }
+                });
+            },
+        );
+        cpu::tensor(out, (batch, tokens, row))
+    })
+}
+
+fn cpu_backward(qkv: &Tensor, bias: &Tensor, gradient: &Tensor, causal: bool) -> Result<Tensor> {
+    use rayon::prelude::*;
+    let (batch, tokens, three, heads, width) = qkv.dims5()?;
+    let row = heads * width;
+    cpu::slices([qkv, bias, gradient], |[qkv, bias, gradient]| {
+        let mut out = vec![0.0_f32; batch * tokens * 3 * row];
+        let sequences = out.par_chunks_mut(tokens * 3 * row).zip(qkv.par_chunks(tokens * 3 * row));
+        let sequences = sequences.zip(gradient.par_chunks(tokens * row));
+        sequences.for_each_init(
+            || (Head::new(tokens, width), [(); 3].map(|()| vec![0.0_f32; tokens * width])),
+            |(one, sums), ((out, qkv), gradient)| {
+                cpu::simd(|| {
+                    for head in 0..heads {
+                        one.load(qkv, bias, head, heads);
+                        sums.iter_mut().for_each(|sum| sum.fill(0.0));
+                        backward_head(one, sums, gradient, (head, row), causal);
+                        for (which, sum) in sums.iter().enumerate() {
+                            for (token, sum) in sum.chunks(width).enumerate() {
+                                let start = token * 3 * row + which * row + head * width;
+                                out[start..start + width].copy_from_slice(sum);
+                            }
+                        }
+                    }
+                });
+            },
+        );
+        cpu::tensor(out, (batch, tokens, three, heads, width))
+    })
+}
+
+#[inline(always)]
+fn backward_head(
+    one: &mut Head,
+    sums: &mut [Vec<f32>; 3],
+    gradient: &[f32],
+    (head, row): (usize, usize),
+    causal: bool,
+) {
+    let (tokens, width) = (one.tokens, one.width);
+    let scale = 1.0 / (width as f32).sqrt();
+    let [d_query, d_keys, d_values] = sums;
+    for query in 0..tokens {
+        let seen = if causal { query + 1 } else { tokens };
+        one.probabilities(query, seen);
+        let start = query * row + head * width;
+        let gradient = &gradient[start..start + width];
+        for (slope, value) in one.slopes[..seen].iter_mut().zip(one.qkv[2].chunks(width)) {
+            *slope = dot(gradient, value);
+        }
+        let delta = dot(&one.scores[..seen], &one.slopes[..seen]);
+        let own = query * width..(query + 1) * width;
+        for at in 0..seen {
+            let other = at * width..(at + 1) * width;
+            let probability = one.scores[at];
+            let slope = probability * (one.slopes[at] - delta) * scale;
+            add_scaled(&mut d_query[own.clone()], slope, &one.qkv[1][other.clone()]);
+            add_scaled(&mut d_keys[other.clone()], slope, &one.qkv[0][own.clone()]);
+            add_scaled(&mut d_values[other], probability, gradient);
+        }
+    }
+}
+
+#[cfg(feature = "cuda")]
+mod on_cuda {
+    use candle_core::{CudaDevice, DType, Result, Tensor};
+
+    use crate::ops::cuda::{Arg, Grid, attention, empty, pointer};
+
+    /// Rows of a tile, and the most tiles that a block holds.
+    const TILE: usize = 16;
+    const MOST: usize = 8;
+
+    /// Whether the kernels take it: bf16, heads in whole tiles, and few enough tokens for shared memory.
+    pub(super) fn fits(qkv: &Tensor) -> Result<bool> {
+        let (_, tokens, _, _, head) = qkv.dims5()?;
+        Ok(qkv.dtype() == DType::BF16 && head % TILE == 0 && head <= 128 && tokens <= TILE * MOST)
+    }
+
+    /// Bytes of shared memory for `wide` arrays of rows and `square` arrays of scores.
+    fn shared(tokens: usize, head: usize, wide: usize, square: usize) -> u32 {
+        let rows = tokens.div_ceil(TILE) * TILE;
+        (2 * rows * (wide * (head + 8) + square * (rows + 8))) as u32
+    }
+
+    pub(super) fn forward(device: &CudaDevice, qkv: &Tensor, bias: &Tensor, causal: bool) -> Result<Tensor> {
+        let (batch, tokens, _, heads, head) = qkv.dims5()?;
+        let tiles = tokens.div_ceil(TILE);
+        let module = attention(device, tiles, head, causal)?;
+        let out = empty(device, DType::BF16, &[batch, tokens, heads * head])?;
+        let args = [
+            Arg::Pointer(pointer(qkv)?),
+            Arg::Pointer(pointer(bias)?),
+            Arg::Pointer(pointer(&out)?),
+            Arg::Int(tokens as i32),
+            Arg::Int(heads as i32),
+            Arg::Float(1.0 / (head as f32).sqrt()),
+        ];
+        let shared = shared(tokens, head, 3, 0);
+        let grid = Grid { blocks: ((batch * heads) as u32, 1), threads: (32 * tiles as u32, 1), shared };
+        module.launch("attention_forward", grid, &args)?;
+        Ok(out)
+    }
+
+    pub(super) fn backward(
+        device: &CudaDevice,
+        qkv: &Tensor,
+        bias: &Tensor,
+        gradient: &Tensor,
+        causal: bool,
+    ) -> Result<Tensor> {
+        let (batch, tokens, three, heads, head) = qkv.dims5()?;
+        let tiles = tokens.div_ceil(TILE);
+        let module = attention(device, tiles, head, causal)?;
+        let out = empty(device, DType::BF16, &[batch, tokens, three, heads, head])?;
+        let args = [
+            Arg::Pointer(pointer(qkv)?),
+            Arg::Pointer(pointer(bias)?),
+            Arg::Pointer(pointer(gradient)?),
+            Arg::Pointer(pointer(&out)?),
+            Arg::Int(tokens as i32),
+            Arg::Int(heads as i32),
+            Arg::Float(1.0 / (head as f32).sqrt()),
+        ];
+        let shared = shared(tokens, head, 4, 2);
+        let grid = Grid { blocks: ((batch * heads) as u32, 1), threads: (32 * tiles as u32, 1), shared };
+        module.launch("attention_backward", grid, &args)?;
+        Ok(out)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{distance, random};
+
+    #[test]
+    fn fused_equals_composed() {
+        for (batch, tokens, heads, head) in [(1, 1, 1, 1), (2, 5, 3, 7), (3, 48, 2, 32), (1, 17, 4, 16)] {
+            for causal in [true, false] {
+                let qkv = random(&[batch, tokens, 3, heads, head], 1);
+                let (bias, gradient) = (random(&[3 * heads * head], 2), random(&[batch, tokens, heads * head], 3));
+                let y = composed_forward(&qkv, &bias, causal).unwrap();
+                assert!(distance(&forward(&qkv, &bias, causal).unwrap(), &y) < 1e-6);
+                let wanted = composed_backward(&qkv, &bias, &gradient, causal).unwrap();
+                let apart = distance(&backward(&qkv, &bias, &gradient, causal).unwrap(), &wanted);
+                assert!(apart < 1e-5, "{batch} {tokens} {heads} {head} {causal}: {apart}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_composed_backward_is_what_candle_finds() {
+        let qkv = candle_core::Var::from_tensor(&random(&[2, 6, 3, 2, 8], 1)).unwrap();
+        let (bias, gradient) = (random(&[48], 2), random(&[2, 6, 16], 3));
+        let loss = (composed_forward(&qkv, &bias, true).unwrap() * &gradient).unwrap().sum_all().unwrap();
+        let found = loss.backward().unwrap();
+        let by_hand = composed_backward(&qkv, &bias, &gradient, true).unwrap();
+        assert!(distance(&by_hand, found.get(&qkv).unwrap()) < 1e-5);
+    }
+}

@@ -1,0 +1,137 @@
+//! What the CPU forms share: slices of tensors, SIMD chosen at run time, work cut the same way for any number of threads.
+
+use candle_core::{CpuStorage, Device, Result, Storage, Tensor};
+use rayon::prelude::*;
+
+/// Rows in a piece of work. Sums over rows are made within pieces first, so it is part of the result.
+pub(super) const ROWS: usize = 32;
+
+/// Runs `with` on the numbers of a contiguous f32 tensor.
+pub(super) fn slice<T>(tensor: &Tensor, with: impl FnOnce(&[f32]) -> Result<T>) -> Result<T> {
+    let (storage, layout) = tensor.storage_and_layout();
+    match (&*storage, layout.contiguous_offsets()) {
+        (Storage::Cpu(CpuStorage::F32(values)), Some((start, end))) => with(&values[start..end]),
+        (Storage::Cpu(CpuStorage::F32(_)), None) => {
+            let copy = tensor.flatten_all()?.to_vec1::<f32>()?;
+            with(&copy)
+        }
+        _ => Err(candle_core::Error::Msg("wanted f32 on the CPU".into())),
+    }
+}
+
+/// [`slice`] of several tensors.
+pub(super) fn slices<T, const N: usize>(
+    tensors: [&Tensor; N],
+    with: impl FnOnce([&[f32]; N]) -> Result<T>,
+) -> Result<T> {
+    fn next<'a, T, const N: usize>(
+        tensors: &[&Tensor],
+        mut found: Vec<&'a [f32]>,
+        with: Box<dyn FnOnce([&[f32]; N]) -> Result<T> + '_>,
+    ) -> Result<T> {
+        match tensors.split_first() {
+            None => match <[&[f32]; N]>::try_from(std::mem::take(&mut found)) {
+                Ok(found) => with(found),
+                Err(_) => Err(candle_core::Error::Msg("as many slices as tensors".into())),
+            },
+            Some((tensor, rest)) => slice(tensor, |values| {
+                let mut found: Vec<&[f32]> = found.clone();
+                found.push(values);
+                next(rest, found, with)
+            }),
+        }
+    }
+    next(&tensors, Vec::with_capacity(N), Box::new(with))
+}
+
+/// A tensor on the CPU.
+pub(super) fn tensor(values: Vec<f32>, shape: impl Into<candle_core::Shape>) -> Result<Tensor> {
+    Tensor::from_vec(values, shape, &Device::Cpu)
+}
+
+/// Runs a loop compiled for the best instructions this machine has.
+#[inline(always)]
+pub(super) fn simd<T>(run: impl FnOnce() -> T) -> T {
+    struct Run<F>(F);
+    impl<T, F: FnOnce() -> T> pulp::WithSimd for Run<F> {
+        type Output = T;
+        #[inline(always)]
+        fn with_simd<S: pulp::Simd>(self, _: S) -> T {
+            (self.0)()
+        }
+    }
+    pulp::Arch::new().dispatch(Run(run))
+}
+
+/// Runs `each` on pieces of rows in parallel, and sums what each returns, piece by piece in order.
+pub(super) fn sum_over_pieces(pieces: usize, sums: usize, each: impl Fn(usize, &mut [f32]) + Sync) -> Vec<f32> {
+    let mut partial = vec![0.0_f32; pieces * sums];
+    partial.par_chunks_mut(sums.max(1)).enumerate().for_each(|(piece, sums)| each(piece, sums));
+    let mut total = vec![0.0_f32; sums];
+    for part in partial.chunks(sums.max(1)) {
+        simd(|| total.iter_mut().zip(part).for_each(|(total, part)| *total += part));
+    }
+    total
+}
+
+/// eˣ to one part in ten million, in a form that compilers turn into SIMD. Below −87 it is zero.
+#[inline(always)]
+pub(super) fn exp(x: f32) -> f32 {
+    const MAGIC: f32 = 12_582_912.0; // 1.5·2²³: adding it rounds to the nearest integer.
+    let x = x.clamp(-87.3, 88.0);
+    let scaled = x * std::f32::consts::LOG2_E + MAGIC;
+    let whole = scaled - MAGIC;
+    // x − whole·ln 2, with ln 2 in two parts.
+    let rest = x - whole * 0.693_359_4;
+    let rest = rest + whole * 2.121_944_4e-4;
+    let series = 1.987_569_2e-4_f32;
+    let series = series * rest + 1.398_2e-3;
+    let series = series * rest + 8.333_452e-3;
+    let series = series * rest + 4.166_579_6e-2;
+    let series = series * rest + 1.666_666_5e-1;
+    let series = series * rest + 0.5;
+    let series = series * rest * rest + rest + 1.0;
+    let power = f32::from_bits(((scaled.to_bits().wrapping_add(127)) << 23) & 0x7f80_0000);
+    series * power
+}
+
+/// tanh through [`exp`].
+#[inline(always)]
+pub(super) fn tanh(x: f32) -> f32 {
+    1.0 - 2.0 / (exp(2.0 * x) + 1.0)
+}
+
+/// erf by Abramowitz and Stegun's 7.1.26, to 1.5·10⁻⁷.
+#[inline(always)]
+pub(super) fn erf(x: f32) -> f32 {
+    let t = 1.0 / (1.0 + 0.327_591_1 * x.abs());
+    let series = ((((1.061_405_4 * t - 1.453_152) * t + 1.421_413_7) * t - 0.284_496_74) * t + 0.254_829_6) * t;
+    (1.0 - series * exp(-x * x)).copysign(x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exponentials_are_those_of_the_standard_library() {
+        for at in -8_700..8_800 {
+            let x = at as f32 / 100.0;
+            assert!((exp(x) / x.exp() - 1.0).abs() < 3e-7, "{x}: {} against {}", exp(x), x.exp());
+        }
+        assert!(exp(-1e30) < 1e-37 && exp(f32::NEG_INFINITY) < 1e-37);
+    }
+
+    #[test]
+    fn tanh_and_erf_keep_to_their_errors() {
+        for at in -1000..1000 {
+            let x = at as f32 / 100.0;
+            assert!((tanh(x) - x.tanh()).abs() < 3e-7, "{x}");
+        }
+        for (x, wanted) in
+            [(0.0, 0.0), (0.5, 0.520_499_9), (1.0, 0.842_700_8), (-1.5, -0.966_105_1), (3.0, 0.999_977_9)]
+        {
+            assert!((erf(x) - wanted).abs() < 5e-7, "{x}: {}", erf(x));
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Our kernels on CUDA: compiled by NVRTC when they are first needed, one module for each shape they are made for.
+//!
+//! Tensors go in and come out as Candle's; pointers are taken while the tensors are alive, and everything runs on Candle's one
+//! stream, so memory that is given back is used again only after the kernels that read it.
+
+#![expect(
+    unsafe_code,
+    reason = "kernels are launched with raw arguments; each launch says why its arguments are sound"
+)]
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use candle_core::cuda_backend::cudarc::driver::{DevicePtr as _, LaunchConfig, PushKernelArg as _, sys};
+use candle_core::cuda_backend::cudarc::nvrtc::{CompileOptions, compile_ptx_with_opts};
+use candle_core::cuda_backend::{CudaStorage, CudaStorageSlice};
+use candle_core::op::BackpropOp;
+use candle_core::{CudaDevice, DType, Error, Result, Storage, Tensor};
+use half::bf16;
+
+const ELEMENTWISE: &str = include_str!("elementwise.cu");
+const ATTENTION: &str = include_str!("attention.cu");
+
+/// The most shared memory that a block has without asking.
+const PLAIN_SHARED: u32 = 48 * 1024;
+
+/// A compiled source on a device.
+pub(crate) struct Module {
+    device: CudaDevice,
+    name: String,
+    ptx: String,
+}
+
+/// How a kernel is laid out.
+pub(crate) struct Grid {
+    /// Blocks along x and y.
+    pub(crate) blocks: (u32, u32),
+    /// Threads of a block along x and y.
+    pub(crate) threads: (u32, u32),
+    /// Bytes of shared memory that are asked for at launch.
+    pub(crate) shared: u32,
+}
+
+/// An argument of a kernel.
+#[derive(Clone, Copy)]
+pub(crate) enum Arg {
+    /// Memory of the device, from [`pointer`]; zero for none.
+    Pointer(u64),
+    /// `int`
+    Int(i32),
+    /// `long long`
+    Long(i64),
+    /// `float`
+    Float(f32),
+}
+
+/// The kernels of `elementwise.cu` for an activation type and, where it matters, a row width.
+pub(crate) fn elementwise(device: &CudaDevice, dtype: DType, width: usize) -> Result<Module> {
+    let mut options = vec![format!("-DWIDTH={width}")];
+    if dtype == DType::BF16 {
+        options.push("-DBF16".into());
+    }
+    module(device, "elementwise", ELEMENTWISE, options)
+}
+
+/// The kernels of `attention.cu` for 16·`tiles` tokens.
+pub(crate) fn attention(device: &CudaDevice, tiles: usize, head: usize, causal: bool) -> Result<Module> {
+    let options = vec![format!("-DTILES={tiles}"), format!("-DHEAD={head}"), format!("-DCAUSAL={}", u8::from(causal))];
+    module(device, "attention", ATTENTION, options)
+}
+
+fn module(device: &CudaDevice, source: &str, text: &str, mut options: Vec<String>) -> Result<Module> {
+    static COMPILED: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
+    let (major, minor) = device.cuda_stream().context().compute_capability().map_err(driver)?;
+    options.push(format!("--gpu-architecture=compute_{major}{minor}"));
+    let name = format!("refactor_vla {source} {}", options.join(" "));
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    let ptx = match compiled.get(&name) {
+        Some(ptx) => ptx.clone(),
+        None => {
+            let options = CompileOptions { options, name: Some(format!("{source}.cu")), ..CompileOptions::default() };
+            let ptx = compile_ptx_with_opts(text, options)
+                .map_err(|error| Error::Msg(format!("NVRTC does not compile {source}.cu: {error:?}")))?
+                .to_src();
+            compiled.insert(name.clone(), ptx.clone());
+            ptx
+        }
+    };
+    Ok(Module { device: device.clone(), name, ptx })
+}
+
+impl Module {
+    /// How many multiprocessors the device has.
+    pub(crate) fn processors(&self) -> u32 {
+        let attribute = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
+        self.device.cuda_stream().context().attribute(attribute).map_or(64, |count| count.max(1) as u32)
+    }
+
+    /// Runs a kernel on the device's stream.
+    pub(crate) fn launch(&self, kernel: &str, grid: Grid, args: &[Arg]) -> Result<()> {
+        let function = self.device.get_or_load_custom_func(kernel, &self.name, &self.ptx)?;
+        if grid.shared > PLAIN_SHARED {
+            let attribute = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            function.set_attribute(attribute, grid.shared as i32).map_err(driver)?;
+        }
+        let mut builder = function.builder();
+        for arg in args {
+            match arg {
+                Arg::Pointer(value) => builder.arg(value),
+                Arg::Int(value) => builder.arg(value),
+                Arg::Long(value) => builder.arg(value),
+                Arg::Float(value) => builder.arg(value),
+            };
+        }
+        let config = LaunchConfig {
+            grid_dim: (grid.blocks.0, grid.blocks.1, 1),
+            block_dim: (grid.threads.0, grid.threads.1, 1),
+            shared_mem_bytes: grid.shared,
+        };
+        // SAFETY: callers pass the arguments in the order and of the types that the kernel's source has, with pointers to
+        // contiguous tensors (`pointer` checks) of the sizes the kernel reads and writes.
+        unsafe { builder.launch(config) }.map_err(driver)?;
+        Ok(())
+    }
+}
+
+/// A tensor whose numbers are not set yet.
+pub(crate) fn empty(device: &CudaDevice, dtype: DType, shape: &[usize]) -> Result<Tensor> {
+    let count = shape.iter().product();
+    // SAFETY: every kernel here writes all numbers of the tensors it is given to fill, before anything reads them.
+    let slice = match dtype {
+        DType::F32 => CudaStorageSlice::F32(unsafe { device.alloc::<f32>(count) }?),
+        DType::BF16 => CudaStorageSlice::BF16(unsafe { device.alloc::<bf16>(count) }?),
+        other => return Err(Error::Msg(format!("kernels make f32 and bf16, not {other:?}"))),
+    };
+    let storage = Storage::Cuda(CudaStorage { slice, device: device.clone() });
+    Ok(Tensor::from_storage(storage, shape, BackpropOp::none(), false))
+}
+
+/// Where a contiguous f32, bf16 or i64 tensor lies.
+pub(crate) fn pointer(tensor: &Tensor) -> Result<u64> {
+    let (storage, layout) = tensor.storage_and_layout();
+    let Storage::Cuda(storage) = &*storage else {
+        return Err(Error::Msg("a kernel was given a tensor that is not on the GPU".into()));
+    };
+    if !layout.is_contiguous() {
+        return Err(Error::Msg(format!("a kernel was given a tensor with gaps: {:?}", layout.shape())));
+    }
+    let stream = storage.device.cuda_stream();
+    let base = match &storage.slice {
+        CudaStorageSlice::F32(slice) => slice.device_ptr(&stream).0,
+        CudaStorageSlice::BF16(slice) => slice.device_ptr(&stream).0,
+        CudaStorageSlice::I64(slice) => slice.device_ptr(&stream).0,
+        _ => return Err(Error::Msg(format!("kernels take f32, bf16 and i64, not {:?}", tensor.dtype()))),
+    };
+    Ok(base + (layout.start_offset() * tensor.dtype().size_in_bytes()) as u64)
+}
+
+/// Σ over the second dimension: `[groups, parts, columns]` to `[groups, columns]`.
+pub(crate) fn merge_partial(module: &Module, partial: &Tensor) -> Result<Tensor> {
+    let (groups, parts, columns) = partial.dims3()?;
+    let out = empty(&module.device, DType::F32, &[groups, columns])?;
+    let args = [
+        Arg::Pointer(pointer(partial)?),
+        Arg::Pointer(pointer(&out)?),
+        Arg::Int(parts as i32),
+        Arg::Int(columns as i32),
+    ];
+    let grid = Grid { blocks: ((columns as u32).div_ceil(32), groups as u32), threads: (32, 8), shared: 0 };
+    module.launch("merge_partial", grid, &args)?;
+    Ok(out)
+}
+
+/// An error of the driver as one of Candle's.
+pub(crate) fn driver(error: impl std::fmt::Display) -> Error {
+    Error::Msg(format!("CUDA: {error}"))
+}

@@ -1,0 +1,224 @@
+//! The optimizer's passes over all weights.
+
+use candle_core::{CpuStorage, DType, Device, InplaceOp1, Layout, Result, Tensor};
+
+use super::cpu;
+use crate::training::adamw::{Rule, Update};
+
+/// Numbers in a piece of work; sums of squares are made within pieces first.
+const SPAN: usize = 8192;
+
+/// What stays the same from step to step on a GPU: which piece of which tensor each block takes.
+#[derive(Default)]
+pub(crate) struct Plan {
+    #[cfg(feature = "cuda")]
+    places: Option<(Vec<usize>, Tensor)>,
+}
+
+/// Updates weights and moments in place; returns the norm of all gradients, a scalar on the device.
+pub(crate) fn fused(plan: &mut Plan, updates: &[Update<'_>], rule: Rule) -> Result<Tensor> {
+    let _ = &plan;
+    match updates.first().map(|update| update.master.device()) {
+        #[cfg(feature = "cuda")]
+        Some(Device::Cuda(device)) => on_cuda::step(device, plan, updates, rule),
+        _ => cpu_step(updates, rule),
+    }
+}
+
+/// The same in plain Candle.
+pub(crate) fn composed(updates: &[Update<'_>], rule: Rule) -> Result<Tensor> {
+    let Some(first) = updates.first() else { return Tensor::zeros((), DType::F32, &Device::Cpu) };
+    let mut squares = Tensor::zeros((), DType::F32, first.master.device())?;
+    for update in updates {
+        squares = (squares + update.gradient.to_dtype(DType::F32)?.sqr()?.sum_all()?)?;
+    }
+    let norm = squares.sqrt()?;
+    let found = f64::from(norm.to_scalar::<f32>()?);
+    let scale = if found > rule.clip { rule.clip / found } else { 1.0 };
+    for update in updates {
+        let gradient = (update.gradient.to_dtype(DType::F32)? * scale)?;
+        let mean = ((update.mean.as_detached_tensor() * rule.beta_1)? + (&gradient * (1.0 - rule.beta_1))?)?;
+        let square = ((update.square.as_detached_tensor() * rule.beta_2)? + (gradient.sqr()? * (1.0 - rule.beta_2))?)?;
+        update.mean.set(&mean)?;
+        update.square.set(&square)?;
+        let step = ((mean * rule.correction_1)? / ((square * rule.correction_2)?.sqrt()? + rule.epsilon)?)?;
+        let kept = (update.master.as_detached_tensor() * (1.0 - rule.rate * update.decay))?;
+        update.master.set(&(kept - (step * rule.rate)?)?)?;
+        refresh(update)?;
+    }
+    Ok(norm)
+}
+
+/// Writes the master into the working copy.
+fn refresh(update: &Update<'_>) -> Result<()> {
+    match update.working {
+        Some(working) => working.slice_set(&update.master.as_detached_tensor().to_dtype(working.dtype())?, 0, 0),
+        None => Ok(()),
+    }
+}
+
+fn cpu_step(updates: &[Update<'_>], rule: Rule) -> Result<Tensor> {
+    use rayon::prelude::*;
+    let gradients: Result<Vec<Tensor>> = updates.iter().map(|update| update.gradient.to_dtype(DType::F32)).collect();
+    let gradients = gradients?;
+    let mut squares = 0.0_f64;
+    for gradient in &gradients {
+        squares += cpu::slice(gradient, |values| {
+            let pieces: Vec<f64> = values.par_chunks(SPAN).map(|piece| cpu::simd(|| sum_of_squares(piece))).collect();
+            Ok(pieces.iter().sum::<f64>())
+        })?;
+    }
+    let norm = squares.sqrt() as f32;
+    let scale = if f64::from(norm) > rule.clip { (rule.clip / f64::from(norm)) as f32 } else { 1.0 };
+    for (update, gradient) in updates.iter().zip(&gradients) {
+        cpu::slice(gradient, |gradient| {
+            mutate(update.master, |master| {
+                mutate(update.mean, |mean| {
+                    mutate(update.square, |square| {
+                        let moments = mean.par_chunks_mut(SPAN).zip(square.par_chunks_mut(SPAN));
+                        let pieces = master.par_chunks_mut(SPAN).zip(gradient.par_chunks(SPAN)).zip(moments);
+                        pieces.for_each(|((master, gradient), (mean, square))| {
+                            cpu::simd(|| piece(master, gradient, mean, square, scale, update.decay, rule));
+                        });
+                        Ok(())
+                    })
+                })
+            })
+        })?;
+        refresh(update)?;
+    }
+    cpu::tensor(vec![norm], ())
+}
+
+#[inline(always)]
+fn sum_of_squares(values: &[f32]) -> f64 {
+    let mut lanes = [0.0_f32; 16];
+    let chunks = values.chunks_exact(16);
+    let rest: f32 = chunks.remainder().iter().map(|value| value * value).sum();
+    for chunk in chunks {
+        for at in 0..16 {
+            lanes[at] += chunk[at] * chunk[at];
+        }
+    }
+    lanes.iter().map(|lane| f64::from(*lane)).sum::<f64>() + f64::from(rest)
+}
+
+#[inline(always)]
+fn piece(
+    master: &mut [f32],
+    gradient: &[f32],
+    mean: &mut [f32],
+    square: &mut [f32],
+    scale: f32,
+    decay: f64,
+    rule: Rule,
+) {
+    let (beta_1, beta_2, rate, epsilon) =
+        (rule.beta_1 as f32, rule.beta_2 as f32, rule.rate as f32, rule.epsilon as f32);
+    let (correction_1, correction_2) = (rule.correction_1 as f32, rule.correction_2 as f32);
+    let keep = (1.0 - rule.rate * decay) as f32;
+    for (((master, gradient), mean), square) in master.iter_mut().zip(gradient).zip(mean).zip(square) {
+        let gradient = gradient * scale;
+        *mean = beta_1 * *mean + (1.0 - beta_1) * gradient;
+        *square = beta_2 * *square + (1.0 - beta_2) * gradient * gradient;
+        let step = (*mean * correction_1) / ((*square * correction_2).sqrt() + epsilon);
+        *master = *master * keep - rate * step;
+    }
+}
+
+/// Runs `with` on the numbers of an f32 tensor on the CPU, to change them.
+fn mutate(tensor: &Tensor, with: impl FnOnce(&mut [f32]) -> Result<()>) -> Result<()> {
+    struct Mutate<F>(std::cell::Cell<Option<F>>);
+    impl<F: FnOnce(&mut [f32]) -> Result<()>> InplaceOp1 for Mutate<F> {
+        fn name(&self) -> &'static str {
+            "mutate"
+        }
+        fn cpu_fwd(&self, storage: &mut CpuStorage, layout: &Layout) -> Result<()> {
+            match (storage, layout.contiguous_offsets(), self.0.take()) {
+                (CpuStorage::F32(values), Some((start, end)), Some(with)) => with(&mut values[start..end]),
+                _ => Err(candle_core::Error::Msg("wanted contiguous f32".into())),
+            }
+        }
+    }
+    tensor.inplace_op1(&Mutate(std::cell::Cell::new(Some(with))))
+}
+
+#[cfg(feature = "cuda")]
+mod on_cuda {
+    use candle_core::{CudaDevice, DType, Device, Result, Tensor};
+
+    use super::{Plan, SPAN};
+    use crate::ops::cuda::{Arg, Grid, elementwise, empty, pointer};
+    use crate::training::adamw::{Rule, Update};
+
+    pub(super) fn step(device: &CudaDevice, plan: &mut Plan, updates: &[Update<'_>], rule: Rule) -> Result<Tensor> {
+        let module = elementwise(device, DType::BF16, 1024)?;
+        let entries = entries(device, updates)?;
+        let places = places(device, plan, updates)?;
+        let blocks = places.dim(0)?;
+        let partial = empty(device, DType::F32, &[blocks])?;
+        let norm = empty(device, DType::F32, &[2])?;
+        let grid = || Grid { blocks: (blocks as u32, 1), threads: (256, 1), shared: 0 };
+        let (entries, places) = (Arg::Pointer(pointer(&entries)?), Arg::Pointer(pointer(&places)?));
+        module.launch("squares", grid(), &[entries, places, Arg::Pointer(pointer(&partial)?)])?;
+        let clipping = [
+            Arg::Pointer(pointer(&partial)?),
+            Arg::Int(blocks as i32),
+            Arg::Float(1.0),
+            Arg::Float(rule.clip as f32),
+            Arg::Pointer(pointer(&norm)?),
+        ];
+        module.launch("clipping", Grid { blocks: (1, 1), threads: (1024, 1), shared: 0 }, &clipping)?;
+        let float = |value: f64| Arg::Float(value as f32);
+        let args = [
+            entries,
+            places,
+            Arg::Pointer(pointer(&norm)?),
+            float(rule.rate),
+            float(rule.beta_1),
+            float(rule.beta_2),
+            float(rule.epsilon),
+            float(rule.correction_1),
+            float(rule.correction_2),
+        ];
+        module.launch("adamw", grid(), &args)?;
+        norm.narrow(0, 0, 1)?.squeeze(0)
+    }
+
+    /// The table of tensors, seven words each, in the layout of `Entry` in elementwise.cu.
+    fn entries(device: &CudaDevice, updates: &[Update<'_>]) -> Result<Tensor> {
+        let mut words = Vec::with_capacity(7 * updates.len());
+        for update in updates {
+            let narrow = u64::from(update.gradient.dtype() == DType::BF16);
+            words.extend([
+                pointer(update.master)?,
+                pointer(update.mean)?,
+                pointer(update.square)?,
+                pointer(update.gradient)?,
+                update.working.map_or(Ok(0), pointer)?,
+                update.master.elem_count() as u64,
+                narrow | (u64::from((update.decay as f32).to_bits()) << 32),
+            ]);
+        }
+        let words: Vec<i64> = words.into_iter().map(u64::cast_signed).collect();
+        Tensor::from_vec(words, 7 * updates.len(), &Device::Cuda(device.clone()))
+    }
+
+    /// For each block its tensor and its piece, two halves of a word.
+    fn places(device: &CudaDevice, plan: &mut Plan, updates: &[Update<'_>]) -> Result<Tensor> {
+        let lengths: Vec<usize> = updates.iter().map(|update| update.master.elem_count()).collect();
+        match &plan.places {
+            Some((known, places)) if *known == lengths => Ok(places.clone()),
+            _ => {
+                let pieces = |(at, length): (usize, &usize)| (0..length.div_ceil(SPAN)).map(move |piece| (at, piece));
+                let words =
+                    lengths.iter().enumerate().flat_map(pieces).map(|(at, piece)| at as i64 | ((piece as i64) << 32));
+                let words: Vec<i64> = words.collect();
+                let count = words.len();
+                let places = Tensor::from_vec(words, count, &Device::Cuda(device.clone()))?;
+                plan.places = Some((lengths, places.clone()));
+                Ok(places)
+            }
+        }
+    }
+}
