@@ -20,6 +20,7 @@ use crate::contrast::normalize;
 use crate::error::{Error, Result};
 use crate::fragments::FragmentBatch;
 use crate::layers::Linear;
+use crate::ops::without_gradients;
 use crate::parameters::{Init, Parameter, Scope};
 use crate::transformer::{Transformer, TransformerConfig};
 use crate::world_model::Widths;
@@ -106,7 +107,8 @@ impl Amortizer {
         sink: &mut dyn FnMut(&[f32]) -> Result<()>,
     ) -> Result<()> {
         for batch in batches {
-            let rows = self.embed(&batch?)?.detach().flatten_all()?.to_vec1::<f32>()?;
+            let batch = batch?;
+            let rows = without_gradients(|| self.embed(&batch))?.flatten_all()?.to_vec1::<f32>()?;
             sink(&rows)?;
         }
         Ok(())

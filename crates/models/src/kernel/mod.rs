@@ -38,6 +38,7 @@ pub use signatures::{Parts, Signatures};
 
 use crate::error::{Error, Result};
 use crate::fragments::FragmentBatch;
+use crate::ops::without_gradients;
 use crate::world_model::{Imagined, Start, WorldModel};
 
 /// What the kernel asks of a world model.
@@ -59,11 +60,11 @@ impl Imagination for WorldModel {
     }
 
     fn encode_fragment(&self, fragments: &FragmentBatch) -> Result<Tensor> {
-        WorldModel::encode_fragment(self, fragments)
+        without_gradients(|| WorldModel::encode_fragment(self, fragments))
     }
 
     fn imagine(&self, start: &Start, actions: &Tensor, noise: Option<&Tensor>) -> Result<Imagined> {
-        WorldModel::imagine(self, start, actions, noise)
+        without_gradients(|| WorldModel::imagine(self, start, actions, noise))
     }
 }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::signatures::Signatures;
 use crate::error::{Error, Result};
 use crate::layers::Linear;
-use crate::ops::Form;
+use crate::ops::{Form, without_gradients};
 use crate::parameters::{Init, Scope};
 
 /// The shape of both networks.
@@ -122,8 +122,9 @@ impl Separable {
         let mut signatures = Signatures::new(1, 1, self.config.latent)?;
         for z in batches {
             let z = z?;
-            let values: Vec<f64> = self.value(&z)?.to_vec1::<f32>()?.into_iter().map(f64::from).collect();
-            let last = self.rollout(&z, steps)?.narrow(1, steps - 1, 1)?;
+            let (values, rolled) = without_gradients(|| (self.value(&z), self.rollout(&z, steps)));
+            let values: Vec<f64> = values?.to_vec1::<f32>()?.into_iter().map(f64::from).collect();
+            let last = rolled?.narrow(1, steps - 1, 1)?;
             signatures.push(&values, &last.flatten_all()?.to_vec1::<f32>()?)?;
         }
         Ok(signatures)
