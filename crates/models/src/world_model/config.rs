@@ -138,7 +138,7 @@ impl WorldModelConfig {
             ("projection", self.projection.unwrap_or(1)),
         ];
         wrong.extend(counts.iter().filter(|(_, count)| *count == 0).map(|(name, _)| format!("`{name}` is 0")));
-        if self.heads != 0 && self.width % self.heads != 0 {
+        if self.heads != 0 && !self.width.is_multiple_of(self.heads) {
             wrong.push(format!("`heads` is {}, which does not divide the `width` of {}", self.heads, self.width));
         }
         let weights = [

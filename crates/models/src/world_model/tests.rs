@@ -263,6 +263,7 @@ fn rewards_are_asked_for_when_there_is_a_return_head() {
 
 #[test]
 fn a_tiny_model_overfits_one_batch() {
+    // Random numbers have nothing to predict each other by: the latent must be free to hold them.
     let config =
         WorldModelConfig { returns: true, latent: 24, kl_weight: 1e-4, ..WorldModelConfig::preset("tiny").unwrap() };
     let (parameters, model) = made(&config, WIDTHS);
