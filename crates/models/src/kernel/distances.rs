@@ -1,5 +1,6 @@
 //! Symmetric matrices of distances, and those between embeddings.
 
+use pulp::Arch;
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
@@ -63,11 +64,16 @@ pub fn cosine_distances(embeddings: &[f32], width: usize) -> Result<Distances> {
         return Err(Error::Config(format!("{} numbers are not rows of {width}", embeddings.len())));
     }
     let row = |at: usize| &embeddings[at * width..(at + 1) * width];
-    // Unit length holds to rounding only; nothing is nearer than the thing itself.
-    Ok(Distances::between(embeddings.len() / width, |one, other| (1.0 - dot(row(one), row(other))).max(0.0)))
+    Ok(Distances::between(embeddings.len() / width, |one, other| {
+        let cosine = Arch::new().dispatch(|| dot(row(one), row(other)));
+        // Unit length holds to rounding only; nothing is nearer than the thing itself.
+        (1.0 - cosine).max(0.0)
+    }))
 }
 
-/// Σ (a − b)², in f64 and in eight sums, which the compiler turns into vectors.
+/// Σ (a − b)², in f64 and in eight sums, which the compiler turns into vectors of whatever width it is inlined for. The sums
+/// are the same for all of them, and so is the result.
+#[inline(always)]
 pub(super) fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
     in_lanes(a, b, |a, b| {
         let difference = f64::from(a) - f64::from(b);
@@ -75,6 +81,7 @@ pub(super) fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
     })
 }
 
+#[inline(always)]
 fn dot(a: &[f32], b: &[f32]) -> f64 {
     in_lanes(a, b, |a, b| f64::from(a) * f64::from(b))
 }

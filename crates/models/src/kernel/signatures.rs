@@ -3,6 +3,8 @@
 //! W₂ between two clouds of n equally likely points is √(min over permutations π of 1/n · Σ ‖x_i − y_π(i)‖²). One point is
 //! enough for a diagonal Gaussian: W₂² = ‖m − m'‖² + ‖σ − σ'‖², so the Gaussian is the point (m, σ).
 
+use pulp::Arch;
+
 use super::assignment::assign;
 use super::distances::{Distances, squared_distance};
 use crate::error::{Error, Result};
@@ -136,12 +138,16 @@ impl Signatures {
 pub(super) fn wasserstein(one: &[f32], other: &[f32], width: usize) -> f64 {
     let points = one.len() / width;
     if points == 1 {
-        return squared_distance(one, other).sqrt();
+        return Arch::new().dispatch(|| squared_distance(one, other)).sqrt();
     }
-    let costs: Vec<f64> = one
-        .chunks_exact(width)
-        .flat_map(|point| other.chunks_exact(width).map(move |target| squared_distance(point, target)))
-        .collect();
+    let mut costs = vec![0.0; points * points];
+    Arch::new().dispatch(|| {
+        for (point, costs) in one.chunks_exact(width).zip(costs.chunks_exact_mut(points)) {
+            for (target, cost) in other.chunks_exact(width).zip(costs) {
+                *cost = squared_distance(point, target);
+            }
+        }
+    });
     let columns = assign(&costs, points);
     let sum: f64 = columns.iter().enumerate().map(|(row, column)| costs[row * points + column]).sum();
     (sum / points as f64).sqrt()
