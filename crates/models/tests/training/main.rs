@@ -1,6 +1,6 @@
 //! The trainer on a tiny regression: what it learns, what survives a kill, what several processes give.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
 
 mod failures;
 mod processes;
