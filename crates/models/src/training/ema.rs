@@ -1,4 +1,5 @@
-//! An exponential mean of the weights: e ← d·e + (1 − d)·w after each step.
+//! An exponential mean of the weights: e ← e + (1 − d)·(w − e) after each step, in which a weight that stays is its own mean,
+//! to the bit.
 //!
 //! d = min(decay, (1 + t)/(10 + t)) with t steps taken, so that the first weights, which are noise, are soon forgotten.
 
@@ -28,7 +29,8 @@ impl Ema {
         let decay = decay(self.decay, steps);
         for (parameter, mean) in parameters.iter().zip(&self.means) {
             let weight = parameter.master().as_detached_tensor();
-            mean.set(&((mean.as_detached_tensor() * decay)? + (weight * (1.0 - decay))?)?)?;
+            let mean_so_far = mean.as_detached_tensor();
+            mean.set(&(&mean_so_far + ((weight - &mean_so_far)? * (1.0 - decay))?)?)?;
         }
         Ok(())
     }

@@ -189,7 +189,7 @@ mod tests {
             }
         }
         let sum = !state;
-        (sum >> 15 | sum << 17).wrapping_add(0xa282_ead8)
+        sum.rotate_right(15).wrapping_add(0xa282_ead8)
     }
 
     fn records(path: &Path) -> Vec<Vec<u8>> {

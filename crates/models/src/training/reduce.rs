@@ -14,12 +14,14 @@ use crate::error::{Error, Result};
 use crate::noise;
 use crate::parameters::Parameters;
 
-/// Bytes after which a bucket goes out: large enough for the network, small enough to start early.
+/// Bytes of a bucket: large enough for the network, small enough to start early.
 const BUCKET: usize = 25 << 20;
 
 /// Gathers the gradients of a step.
 pub(super) struct Reducer {
     transport: Arc<dyn Transport>,
+    /// Bytes after which a bucket goes out.
+    bucket: usize,
     state: Mutex<State>,
 }
 
@@ -38,7 +40,11 @@ struct State {
 
 impl Reducer {
     pub(super) fn new(transport: Arc<dyn Transport>) -> Arc<Reducer> {
-        Arc::new(Reducer { transport, state: Mutex::default() })
+        Reducer::with_bucket(transport, BUCKET)
+    }
+
+    fn with_bucket(transport: Arc<dyn Transport>, bucket: usize) -> Arc<Reducer> {
+        Arc::new(Reducer { transport, bucket, state: Mutex::default() })
     }
 
     /// Adds what the backward pass of a part before the last found.
@@ -120,7 +126,7 @@ impl Reducer {
         let Some(gradient) = gradient else { return Ok(()) };
         state.bytes += gradient.elem_count() * 4;
         state.filling.push((index, gradient));
-        if state.bytes >= BUCKET { self.send_bucket(state) } else { Ok(()) }
+        if state.bytes >= self.bucket { self.send_bucket(state) } else { Ok(()) }
     }
 
     fn send_bucket(&self, state: &mut State) -> Result<()> {
@@ -158,5 +164,98 @@ fn sum(left: Option<Tensor>, right: Option<Tensor>) -> Result<Option<Tensor>> {
     match (left, right) {
         (Some(left), Some(right)) => Ok(Some((left.to_dtype(DType::F32)? + right.to_dtype(DType::F32)?)?)),
         (left, right) => Ok(left.or(right)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::Init;
+    use crate::{Parameter, Precision};
+    use candle_core::Device;
+
+    /// As if another rank had the same gradients.
+    #[derive(Default)]
+    struct Doubling(Mutex<Vec<Tensor>>);
+
+    impl Transport for Doubling {
+        fn rank(&self) -> usize {
+            0
+        }
+
+        fn world(&self) -> usize {
+            2
+        }
+
+        fn begin_sum(&self, _label: u64, values: Tensor) -> Result<()> {
+            self.0.lock().unwrap().push((values * 2.0)?);
+            Ok(())
+        }
+
+        fn finish_sums(&self) -> Result<Vec<Tensor>> {
+            Ok(std::mem::take(&mut *self.0.lock().unwrap()))
+        }
+
+        fn broadcast(&self, values: Tensor) -> Result<Tensor> {
+            Ok(values)
+        }
+
+        fn broadcast_bytes(&self, bytes: Vec<u8>) -> Result<Vec<u8>> {
+            Ok(bytes)
+        }
+
+        fn exchange(&self, said: &[f64]) -> Result<Vec<Vec<f64>>> {
+            Ok(vec![said.to_vec(); 2])
+        }
+    }
+
+    fn model() -> (Parameters, [Parameter; 4]) {
+        let mut parameters = Parameters::new(&Device::Cpu, Precision::F32, 0);
+        let names = ["a", "b", "c", "unused"];
+        let weights = names.map(|name| parameters.root().weight(name, &[3], Init::Ones).unwrap());
+        (parameters, weights)
+    }
+
+    fn tensor(values: [f32; 3]) -> Tensor {
+        Tensor::new(&values, &Device::Cpu).unwrap()
+    }
+
+    #[test]
+    fn buckets_go_out_while_the_backward_pass_goes_on() {
+        let (parameters, [a, b, c, _]) = model();
+        let transport = Arc::new(Doubling::default());
+        let reducer = Reducer::with_bucket(transport.clone(), 24);
+        // Candle finds b's gradient, and a part of a's; the rest is handed over.
+        let found = || {
+            let loss = (a.tracked_f32() + (b.tracked_f32() * 2.0).unwrap()).unwrap().sum_all().unwrap();
+            loss.backward().unwrap()
+        };
+        reducer.add_part(&parameters, &found()).unwrap();
+        reducer.begin_last(&parameters);
+        c.expect_gradient();
+        c.expect_gradient();
+        c.add_gradient(tensor([1.0, 2.0, 3.0])).unwrap();
+        a.add_gradient(tensor([10.0, 20.0, 30.0])).unwrap();
+        assert_eq!(transport.0.lock().unwrap().len(), 0, "c is not final, a alone fills no bucket");
+        c.add_gradient(tensor([1.0, 2.0, 3.0])).unwrap();
+        assert_eq!(transport.0.lock().unwrap().len(), 1);
+        let means = reducer.finish(&parameters, &found(), 4).unwrap();
+        let means: Vec<Option<Vec<f32>>> =
+            means.iter().map(|mean| mean.as_ref().map(|mean| mean.to_vec1().unwrap())).collect();
+        // Two ranks with two parts each: the sum of a rank's parts, halved.
+        assert_eq!(means[0].as_deref(), Some(&[6.0, 11.0, 16.0][..]));
+        assert_eq!(means[1].as_deref(), Some(&[2.0, 2.0, 2.0][..]));
+        assert_eq!(means[2].as_deref(), Some(&[1.0, 2.0, 3.0][..]));
+        assert_eq!(means[3], None);
+    }
+
+    #[test]
+    fn a_gradient_that_was_not_announced_is_an_error() {
+        let (parameters, [a, ..]) = model();
+        let reducer = Reducer::with_bucket(Arc::new(Doubling::default()), 24);
+        reducer.begin_last(&parameters);
+        a.add_gradient(tensor([1.0; 3])).unwrap();
+        let error = a.add_gradient(tensor([1.0; 3])).unwrap_err().to_string();
+        assert!(error.contains("`a`") && error.contains("expect_gradient"), "{error}");
     }
 }

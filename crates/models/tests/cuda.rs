@@ -1,0 +1,188 @@
+//! The CUDA forms of the hot operations against the CPU's, which are tested against plain Candle. Needs a GPU: without one,
+//! or without `--features cuda`, there is nothing to run here.
+
+#![cfg(feature = "cuda")]
+#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::print_stderr, reason = "says why a test did nothing")]
+
+use candle_core::{DType, Device, Tensor, Var};
+use models::ops::bias_activation::{self, Activation};
+use models::ops::{Form, attention, layer_norm};
+use models::parameters::Init;
+use models::training::{AdamW, AdamWConfig};
+use models::transformer::{Transformer, TransformerConfig};
+use models::{Parameters, Precision, noise};
+use rand::SeedableRng as _;
+use rand_chacha::ChaCha8Rng;
+
+/// bf16 has eight bits of fraction; sums over rows and tokens average the rounding.
+const BF16: f64 = 1e-2;
+const F32: f64 = 1e-5;
+
+fn gpu() -> Option<Device> {
+    let device = Device::new_cuda(0);
+    if let Err(error) = &device {
+        eprintln!("skipped: no GPU here ({error})");
+    }
+    device.ok()
+}
+
+/// Numbers that bf16 holds exactly, so that only arithmetic differs.
+fn random(shape: &[usize], seed: u64) -> Tensor {
+    let mut generator = ChaCha8Rng::seed_from_u64(seed);
+    let values = noise::normal(&mut generator, shape.iter().product());
+    let exact = Tensor::from_vec(values, shape, &Device::Cpu).unwrap().to_dtype(DType::BF16).unwrap();
+    exact.to_dtype(DType::F32).unwrap()
+}
+
+fn distance(a: &Tensor, b: &Tensor) -> f64 {
+    let flat = |x: &Tensor| {
+        let x = x.to_device(&Device::Cpu).unwrap().to_dtype(DType::F64).unwrap();
+        x.flatten_all().unwrap().to_vec1::<f64>().unwrap()
+    };
+    let (a, b) = (flat(a), flat(b));
+    assert_eq!(a.len(), b.len());
+    let norm = |values: &mut dyn Iterator<Item = f64>| values.map(|value| value * value).sum::<f64>().sqrt();
+    let apart = norm(&mut a.iter().zip(&b).map(|(a, b)| a - b)) / norm(&mut b.iter().copied()).max(1e-30);
+    if apart.is_nan() { f64::INFINITY } else { apart }
+}
+
+fn near(what: &str, found: &Tensor, wanted: &Tensor, limit: f64) {
+    let apart = distance(found, wanted);
+    assert!(apart < limit, "{what}: {apart}");
+}
+
+fn both() -> [(DType, f64); 2] {
+    [(DType::BF16, BF16), (DType::F32, F32)]
+}
+
+#[test]
+fn layer_norm_is_the_cpus() {
+    let Some(gpu) = gpu() else { return };
+    for (dtype, limit) in both() {
+        for (rows, width) in [(1, 32), (37, 192), (300, 256), (1000, 1024), (70, 1536), (9, 100)] {
+            let [x, added, dy, residual] = [1, 2, 3, 4].map(|seed| random(&[rows, width], seed));
+            let [added_bias, weight, bias] = [5, 6, 7].map(|seed| random(&[width], seed));
+            let there = |x: &Tensor| x.to_device(&gpu).unwrap().to_dtype(dtype).unwrap();
+            let vector = |x: &Tensor| x.to_device(&gpu).unwrap();
+            let cpu = layer_norm::forward(&x, Some((&added, &added_bias)), &weight, &bias).unwrap();
+            let (w, b) = (vector(&weight), vector(&bias));
+            let cuda = layer_norm::forward(&there(&x), Some((&there(&added), &vector(&added_bias))), &w, &b).unwrap();
+            near("sum", &cuda.sum, &cpu.sum, limit);
+            near("y", &cuda.y, &cpu.y, limit);
+            let plain = layer_norm::forward(&there(&x), None, &w, &b).unwrap();
+            near("plain", &plain.y, &layer_norm::forward(&x, None, &weight, &bias).unwrap().y, limit);
+            let wanted = layer_norm::backward(&cpu, &weight, &dy, Some(&residual)).unwrap();
+            let found = layer_norm::backward(&cuda, &w, &there(&dy), Some(&there(&residual))).unwrap();
+            near("dx", &found.x, &wanted.x, limit);
+            near("dw", &found.weight, &wanted.weight, limit);
+            near("db", &found.bias, &wanted.bias, limit);
+            near("dadded", &found.added_bias, &wanted.added_bias, limit);
+        }
+    }
+}
+
+#[test]
+fn bias_and_activation_are_the_cpus() {
+    let Some(gpu) = gpu() else { return };
+    for (dtype, limit) in both() {
+        for (rows, columns) in [(1, 8), (65, 256), (1000, 4096), (256, 49152), (77, 768), (5, 7)] {
+            for activation in [Activation::None, Activation::GeluTanh, Activation::GeluErf] {
+                let (x, dy, bias) = (random(&[rows, columns], 1), random(&[rows, columns], 2), random(&[columns], 3));
+                let there = |x: &Tensor| x.to_device(&gpu).unwrap().to_dtype(dtype).unwrap();
+                let shift = bias.to_device(&gpu).unwrap();
+                let found = bias_activation::forward(&there(&x), &shift, activation).unwrap();
+                near("y", &found, &bias_activation::forward(&x, &bias, activation).unwrap(), limit);
+                let (dx, db) = bias_activation::backward(&there(&x), &shift, &there(&dy), activation).unwrap();
+                let (wanted_dx, wanted_db) = bias_activation::backward(&x, &bias, &dy, activation).unwrap();
+                near("dx", &dx, &wanted_dx, limit);
+                near("db", &db, &wanted_db, limit);
+            }
+        }
+    }
+}
+
+#[test]
+fn attention_is_the_cpus() {
+    let Some(gpu) = gpu() else { return };
+    for (dtype, limit) in both() {
+        for (batch, tokens, heads, head) in [(2, 48, 16, 64), (3, 16, 8, 32), (1, 5, 2, 16), (2, 33, 3, 64), (1, 100, 2, 64), (2, 12, 2, 128)] {
+            for causal in [true, false] {
+                let qkv = random(&[batch, tokens, 3, heads, head], 1);
+                let (bias, gradient) = (random(&[3 * heads * head], 2), random(&[batch, tokens, heads * head], 3));
+                let there = |x: &Tensor| x.to_device(&gpu).unwrap().to_dtype(dtype).unwrap();
+                let shift = bias.to_device(&gpu).unwrap();
+                let found = attention::forward(&there(&qkv), &shift, causal).unwrap();
+                let what = format!("{tokens} tokens, head {head}, causal {causal}");
+                near(&what, &found, &attention::forward(&qkv, &bias, causal).unwrap(), limit.max(1e-3) * 2.0);
+                let found = attention::backward(&there(&qkv), &shift, &there(&gradient), causal).unwrap();
+                let wanted = attention::backward(&qkv, &bias, &gradient, causal).unwrap();
+                near(&format!("backward of {what}"), &found, &wanted, limit.max(1e-3) * 2.0);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_transformer_has_the_cpus_gradients() {
+    let Some(gpu) = gpu() else { return };
+    for (precision, limit) in [(Precision::F32, 1e-3), (Precision::Bf16, 3e-2)] {
+        let run = |device: &Device, precision: Precision| {
+            let mut parameters = Parameters::new(device, precision, 3);
+            let config = TransformerConfig { width: 256, layers: 3, heads: 4, causal: true, form: Form::Fused };
+            let model = Transformer::new(&mut parameters.root(), config).unwrap();
+            let x = random(&[5, 48, 256], 1).to_device(device).unwrap().to_dtype(precision.dtype()).unwrap();
+            let x = Var::from_tensor(&x).unwrap();
+            let dy = random(&[5, 48, 256], 2).to_device(device).unwrap();
+            let y = model.forward(&x).unwrap().to_dtype(DType::F32).unwrap();
+            let found = (&y * &dy).unwrap().sum_all().unwrap().backward().unwrap();
+            let names: Vec<String> = parameters.iter().map(|one| one.name().to_owned()).collect();
+            let gradients: Vec<Tensor> = parameters.gradients(&found).unwrap().into_iter().map(Option::unwrap).collect();
+            (y.detach(), found.get(&x).unwrap().clone(), names.into_iter().zip(gradients).collect::<Vec<_>>())
+        };
+        let (cpu, cuda) = (run(&Device::Cpu, Precision::F32), run(&gpu, precision));
+        near("y", &cuda.0, &cpu.0, limit);
+        near("dx", &cuda.1, &cpu.1, limit);
+        for ((name, found), (_, wanted)) in cuda.2.iter().zip(&cpu.2) {
+            near(name, found, wanted, limit);
+        }
+    }
+}
+
+#[test]
+fn adamw_is_the_cpus() {
+    let Some(gpu) = gpu() else { return };
+    for precision in [Precision::F32, Precision::Bf16] {
+        let run = |device: &Device, precision: Precision| {
+            let mut parameters = Parameters::new(device, precision, 5);
+            for (name, shape) in [("a", vec![300, 70]), ("b", vec![7]), ("c", vec![20000])] {
+                parameters.root().weight(name, &shape, Init::Normal(1.0)).unwrap();
+            }
+            let mut optimizer = AdamW::new(&parameters, AdamWConfig::default()).unwrap();
+            let mut norms = Vec::new();
+            for step in 0..4_u64 {
+                let scale = 10.0_f64.powi(-(step as i32));
+                let draw = |(at, one): (usize, &models::Parameter)| {
+                    let drawn = (random(one.master().dims(), 10 * step + at as u64) * scale).unwrap();
+                    // What bf16 holds on both sides.
+                    let drawn = drawn.to_dtype(DType::BF16).unwrap().to_dtype(precision.dtype()).unwrap();
+                    Some(drawn.to_device(device).unwrap())
+                };
+                let gradients: Vec<Option<Tensor>> = parameters.iter().enumerate().map(draw).collect();
+                norms.push(optimizer.step(&parameters, &gradients, 1e-2).unwrap().to_scalar::<f32>().unwrap());
+            }
+            let working: Vec<Tensor> = parameters.iter().map(|one| one.working().clone()).collect();
+            (parameters.masters(), norms, working)
+        };
+        let (cpu, cuda) = (run(&Device::Cpu, Precision::F32), run(&gpu, precision));
+        for (name, wanted) in &cpu.0 {
+            near(name, &cuda.0[name], wanted, 1e-5);
+        }
+        for (found, wanted) in cuda.1.iter().zip(&cpu.1) {
+            assert!((found / wanted - 1.0).abs() < 1e-4, "{found} {wanted}");
+        }
+        for (found, wanted) in cuda.2.iter().zip(&cpu.2) {
+            near("working copy", found, wanted, if precision == Precision::Bf16 { 5e-3 } else { 1e-5 });
+        }
+    }
+}
