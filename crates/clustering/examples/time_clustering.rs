@@ -4,7 +4,7 @@
 //! cargo run --release -p clustering --example time_clustering -- <points.f32> <width> <labels.i64> <other labels.i64>
 //! ```
 //! Reads raw little-endian numbers, then answers each line of stdin, a measure, with one line of JSON: seconds and what came
-//! out. The measures are `kmeans <k> <restarts> <seed>`, `nmi`, `ami`, `ari`, `silhouette`, `hdbscan <min cluster size>
+//! out. The measures are `kmeans <k> <restarts> <swaps> <seed>`, `nmi`, `ami`, `ari`, `silhouette`, `hdbscan <min cluster size>
 //! <min samples>`. One process answers all, as the peer's does, so that no side pays for reading and starting up.
 #![expect(clippy::print_stdout, reason = "a command of its own")]
 
@@ -13,6 +13,7 @@ use std::io::BufRead as _;
 use std::time::Instant;
 
 use clustering::{ClusteringError, HdbscanConfig, KMeansConfig, Points, ami, ari, hdbscan, kmeans, nmi, silhouette};
+use cpu_time::ProcessTime;
 use serde_json::{Value, json};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -31,9 +32,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [measure, settings @ ..] = words.as_slice() else { continue };
         let settings: Vec<usize> = settings.iter().map(|word| word.parse()).collect::<Result<_, _>>()?;
-        let started = Instant::now();
+        let (started, worked) = (Instant::now(), ProcessTime::try_now()?);
         let mut answer = answer(measure, &settings, &values, width, &labels, &others)?;
         answer["seconds"] = json!(started.elapsed().as_secs_f64());
+        answer["cpu_seconds"] = json!(worked.try_elapsed()?.as_secs_f64());
         println!("{answer}");
     }
     Ok(())
@@ -50,8 +52,8 @@ fn answer(
     // Looking at the values is part of what is measured: the peer does so too.
     let points = || -> Result<Points<'_>, ClusteringError> { Points::new(values, width) };
     Ok(match (measure, settings) {
-        ("kmeans", &[clusters, restarts, seed]) => {
-            let config = KMeansConfig { clusters, restarts, seed: seed as u64, ..KMeansConfig::default() };
+        ("kmeans", &[clusters, restarts, swaps, seed]) => {
+            let config = KMeansConfig { clusters, restarts, swaps, seed: seed as u64, ..KMeansConfig::default() };
             let found = kmeans(points()?, &config)?;
             json!({ "inertia": found.inertia, "iterations": found.iterations })
         }

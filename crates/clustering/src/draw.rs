@@ -13,6 +13,8 @@ pub(crate) enum Purpose {
     Seeding = 1,
     /// One block of bootstrap resamples.
     Resamples = 2,
+    /// Where centres of KMeans move to.
+    Swaps = 3,
 }
 
 /// The generator of one place of one purpose.

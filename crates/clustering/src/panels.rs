@@ -15,15 +15,14 @@ use pulp::{Arch, Simd, WithSimd};
 /// Points in a panel.
 pub(crate) const PANEL: usize = 16;
 
-/// Rows that are held against a panel together.
-const ROWS: usize = 4;
-
 /// Points packed for distances: `[panels, width, PANEL]`. Places past the last point hold infinity, so that their distance
 /// to anything is infinite.
 #[derive(Clone, Debug)]
 pub(crate) struct Panels<T> {
     values: Vec<T>,
     width: usize,
+    /// How many points were packed.
+    points: usize,
 }
 
 impl<T: Real> Panels<T> {
@@ -38,7 +37,7 @@ impl<T: Real> Panels<T> {
                 }
             }
         }
-        Panels { values, width }
+        Panels { values, width, points: count }
     }
 
     /// How many panels there are.
@@ -69,6 +68,11 @@ impl<T: Real> Panels<T> {
     /// # Shapes
     /// `rows` is `[m, width]`.
     pub(crate) fn distances(&self, rows: &[T], visit: impl FnMut(usize, usize, &[T; PANEL])) {
+        self.tell_distances(rows, visit);
+    }
+
+    /// The same for a visitor that is a type of its own.
+    pub(crate) fn tell_distances(&self, rows: &[T], visit: impl Visit<T>) {
         Arch::new().dispatch(Pass { rows, panels: self, count: self.count(), wanted: |_| true, visit });
     }
 
@@ -89,6 +93,21 @@ impl<T: Real> Panels<T> {
 /// The relative error that a squared distance of `width` coordinates can have in single precision, generously.
 pub(crate) fn margin(width: usize) -> f32 {
     (width as f32 + 8.0) * f32::EPSILON
+}
+
+/// What is done with distances: row, panel, and the squared distances of the row to the panel's points.
+///
+/// Closures do; where every cycle counts, a type of its own says `#[inline(always)]`, so that its code is compiled for the
+/// vector instructions of the loop.
+pub(crate) trait Visit<T> {
+    fn visit(&mut self, row: usize, panel: usize, lanes: &[T; PANEL]);
+}
+
+impl<T, F: FnMut(usize, usize, &[T; PANEL])> Visit<T> for F {
+    #[inline(always)]
+    fn visit(&mut self, row: usize, panel: usize, lanes: &[T; PANEL]) {
+        self(row, panel, lanes);
+    }
 }
 
 /// What the loop needs of a type of coordinate.
@@ -144,25 +163,27 @@ struct Pass<'a, T, W, F> {
     visit: F,
 }
 
-impl<T: Real, W: FnMut(usize) -> bool, F: FnMut(usize, usize, &[T; PANEL])> WithSimd for Pass<'_, T, W, F> {
+impl<T: Real, W: FnMut(usize) -> bool, F: Visit<T>> WithSimd for Pass<'_, T, W, F> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         // The number of vectors in a panel is a property of the processor; the blocks keep their sums in registers.
+        // Eight points or fewer leave half of the places empty, which need not be summed.
         match PANEL / (size_of::<T::Vector<S>>() / size_of::<T>()) {
-            1 => self.run::<S, 1, 8>(simd),
-            2 => self.run::<S, 2, ROWS>(simd),
-            4 => self.run::<S, 4, 2>(simd),
-            8 => self.run::<S, 8, 1>(simd),
-            _ => self.run::<S, PANEL, 1>(simd),
+            1 => self.run::<S, 1, 1, 8>(simd),
+            2 if self.panels.points <= PANEL / 2 => self.run::<S, 2, 1, 8>(simd),
+            2 => self.run::<S, 2, 2, 4>(simd),
+            4 => self.run::<S, 4, 4, 2>(simd),
+            8 => self.run::<S, 8, 8, 1>(simd),
+            _ => self.run::<S, PANEL, PANEL, 1>(simd),
         }
     }
 }
 
-impl<T: Real, W: FnMut(usize) -> bool, F: FnMut(usize, usize, &[T; PANEL])> Pass<'_, T, W, F> {
+impl<T: Real, W: FnMut(usize) -> bool, F: Visit<T>> Pass<'_, T, W, F> {
     #[inline(always)]
-    fn run<S: Simd, const VECTORS: usize, const ROWS: usize>(mut self, simd: S) {
+    fn run<S: Simd, const VECTORS: usize, const USED: usize, const ROWS: usize>(mut self, simd: S) {
         let width = self.panels.width;
         let count = self.rows.len() / width;
         for at in 0..self.count {
@@ -171,47 +192,54 @@ impl<T: Real, W: FnMut(usize) -> bool, F: FnMut(usize, usize, &[T; PANEL])> Pass
             }
             let panel = self.panels.panel(at);
             let mut row = 0;
-            while row + ROWS <= count {
-                let rows = std::array::from_fn(|ahead| &self.rows[(row + ahead) * width..][..width]);
-                let sums = block::<S, T, VECTORS, ROWS>(simd, rows, panel);
-                for (ahead, sums) in sums.iter().enumerate() {
-                    (self.visit)(row + ahead, at, sums);
+            while row < count {
+                // One place that visits, so that what is done with the distances is compiled into the loop.
+                let mut out = [[T::INFINITY; PANEL]; ROWS];
+                let done = if row + ROWS <= count {
+                    let rows = std::array::from_fn(|ahead| &self.rows[(row + ahead) * width..][..width]);
+                    block::<S, T, VECTORS, USED, ROWS>(simd, rows, panel, &mut out);
+                    ROWS
+                } else {
+                    block::<S, T, VECTORS, USED, 1>(simd, [&self.rows[row * width..][..width]], panel, &mut out);
+                    1
+                };
+                for (ahead, lanes) in out[..done].iter().enumerate() {
+                    self.visit.visit(row + ahead, at, lanes);
                 }
-                row += ROWS;
-            }
-            for row in row..count {
-                let [sums] = block::<S, T, VECTORS, 1>(simd, [&self.rows[row * width..][..width]], panel);
-                (self.visit)(row, at, &sums);
+                row += done;
             }
         }
     }
 }
 
-/// The squared distances of a few rows to the points of one panel.
+/// The squared distances of a few rows to the points in the first `USED` vectors of one panel. Plain counting loops: they are unrolled before the
+/// compiler decides what to keep in registers.
 #[inline(always)]
-fn block<S: Simd, T: Real, const VECTORS: usize, const ROWS: usize>(
+fn block<S: Simd, T: Real, const VECTORS: usize, const USED: usize, const ROWS: usize>(
     simd: S,
     rows: [&[T]; ROWS],
     panel: &[T],
-) -> [[T; PANEL]; ROWS] {
+    out: &mut [[T; PANEL]],
+) {
     let (panel, _) = T::vectors::<S>(panel).as_chunks::<VECTORS>();
-    let mut sums = [[T::splat(simd, T::ZERO); VECTORS]; ROWS];
+    let mut sums = [[T::splat(simd, T::ZERO); USED]; ROWS];
     let width = panel.len();
     let rows = rows.map(|row| &row[..width]);
     for at in 0..width {
-        let point = &panel[at];
-        for (sums, row) in sums.iter_mut().zip(&rows) {
-            let value = T::splat(simd, row[at]);
-            for (sum, point) in sums.iter_mut().zip(point) {
-                *sum = T::add_square(simd, value, *point, *sum);
+        let point = panel[at];
+        for row in 0..ROWS {
+            let value = T::splat(simd, rows[row][at]);
+            for vector in 0..USED {
+                sums[row][vector] = T::add_square(simd, value, point[vector], sums[row][vector]);
             }
         }
     }
-    let mut out = [[T::ZERO; PANEL]; ROWS];
-    for (out, sums) in out.iter_mut().zip(&sums) {
-        T::vectors_mut::<S>(out).copy_from_slice(sums);
+    for row in 0..ROWS {
+        let out = T::vectors_mut::<S>(&mut out[row]);
+        for vector in 0..USED {
+            out[vector] = sums[row][vector];
+        }
     }
-    out
 }
 
 #[cfg(test)]
