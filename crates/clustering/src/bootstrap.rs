@@ -103,7 +103,6 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may fail")]
 mod tests {
     use super::*;
 

@@ -155,7 +155,6 @@ fn means(points: Points<'_>, labels: &mut [u32]) -> Vec<f32> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may fail")]
 mod tests {
     use super::*;
 

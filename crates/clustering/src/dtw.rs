@@ -109,7 +109,6 @@ fn fill(left: Points<'_>, right: Points<'_>, radius: usize, mut tell: impl FnMut
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may fail")]
 mod tests {
     use super::*;
 

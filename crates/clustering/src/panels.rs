@@ -215,6 +215,7 @@ impl<T: Real, W: FnMut(usize) -> bool, F: Visit<T>> Pass<'_, T, W, F> {
 /// The squared distances of a few rows to the points in the first `USED` vectors of one panel. Plain counting loops: they are unrolled before the
 /// compiler decides what to keep in registers.
 #[inline(always)]
+#[expect(clippy::manual_memcpy, reason = "a copy of slices would take the sums out of the registers")]
 fn block<S: Simd, T: Real, const VECTORS: usize, const USED: usize, const ROWS: usize>(
     simd: S,
     rows: [&[T]; ROWS],

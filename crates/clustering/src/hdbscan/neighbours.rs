@@ -93,7 +93,6 @@ impl Candidates {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may fail")]
 mod tests {
     use proptest::prelude::*;
 

@@ -204,7 +204,6 @@ impl Part {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may fail")]
 mod tests {
     use proptest::prelude::*;
 

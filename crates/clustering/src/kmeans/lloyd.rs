@@ -118,8 +118,8 @@ impl Visit<f32> for &mut TwoNearest {
             half /= 2;
         }
         let mut places = 0u32;
-        for at in 0..PANEL {
-            places |= u32::from(lanes[at] == low[0]) << at;
+        for (at, &lane) in lanes.iter().enumerate() {
+            places |= u32::from(lane == low[0]) << at;
         }
         let label = (panel * PANEL) as u32 + places.trailing_zeros();
         if panel == 0 {
@@ -296,7 +296,6 @@ fn fill_empty(points: Points<'_>, sums: &mut [f64], counts: &mut [u64], labels: 
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may fail")]
 mod tests {
     use proptest::prelude::*;
 

@@ -66,7 +66,6 @@ fn matches(truth: &[usize], predicted: &[usize], tolerance: usize) -> usize {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may fail")]
 mod tests {
     use super::*;
 

@@ -233,7 +233,6 @@ pub(super) fn numbered(labels: &[i64]) -> (Vec<u32>, usize) {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may fail")]
 mod tests {
     use super::*;
 
