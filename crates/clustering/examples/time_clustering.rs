@@ -3,9 +3,10 @@
 //! ```text
 //! cargo run --release -p clustering --example time_clustering -- <points.f32> <width> <labels.i64> <other labels.i64>
 //! ```
-//! Reads raw little-endian numbers, then answers each line of stdin, a measure, with one line of JSON: seconds and what came
-//! out. The measures are `kmeans <k> <restarts> <swaps> <seed>`, `nmi`, `ami`, `ari`, `silhouette`, `hdbscan <min cluster size>
-//! <min samples>`. One process answers all, as the peer's does, so that no side pays for reading and starting up.
+//! Reads raw little-endian numbers, then answers each line of stdin, a measure, with one line of JSON: seconds and what
+//! came out. The measures are `kmeans <k> <restarts> <swaps> <seed>`, `nmi`, `ami`, `ari`, `silhouette`, `hdbscan <min
+//! cluster size> <min samples>`. One process answers all, as the peer's does, so that no side pays for reading and
+//! starting up.
 #![expect(clippy::print_stdout, reason = "a command of its own")]
 
 use std::error::Error;

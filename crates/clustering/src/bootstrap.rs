@@ -1,5 +1,5 @@
-//! The percentile bootstrap: draw as many values with replacement as there are, take the statistic, and do so thousands of
-//! times; the middle `confidence` of what came out is the interval.
+//! The percentile bootstrap: draw as many values with replacement as there are, take the statistic, and do so thousands
+//! of times; the middle `confidence` of what came out is the interval.
 
 use rayon::prelude::*;
 
@@ -50,8 +50,8 @@ pub fn bootstrap_mean(values: &[f64], config: &BootstrapConfig) -> Result<Interv
     })
 }
 
-/// Any statistic of `count` things and its interval. The statistic is given which things were drawn, by their numbers, some
-/// of them several times.
+/// Any statistic of `count` things and its interval. The statistic is given which things were drawn, by their numbers,
+/// some of them several times.
 ///
 /// # Errors
 /// On no things, on a statistic that is not finite, and settings out of range.
@@ -92,8 +92,8 @@ pub fn bootstrap(
     Ok(Interval { estimate, low: quantile(&resampled, outside), high: quantile(&resampled, 1.0 - outside) })
 }
 
-/// The value below which a share of sorted values lies, linear between neighbours as NumPy's default is; not a number of
-/// none.
+/// The value below which a share of sorted values lies, linear between neighbours as NumPy's default is; not a number
+/// of none.
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let place = share.clamp(0.0, 1.0) * last as f64;

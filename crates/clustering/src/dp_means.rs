@@ -1,11 +1,12 @@
 //! DP-means (Kulis and Jordan 2012): KMeans that finds the number of clusters, by a price λ on each of them.
 //!
 //! Minimises Σᵢ ‖xᵢ − c(i)‖² + λ k. It starts with one cluster at the mean; a point farther than λ (squared) from every
-//! centre becomes a centre. Points are taken in their order, so the result is a function of the input alone. Distances to the
-//! centres of the pass before are computed in parallel; what remains in order are the few points that open clusters.
+//! centre becomes a centre. Points are taken in their order, so the result is a function of the input alone. Distances
+//! to the centres of the pass before are computed in parallel; what remains in order are the few points that open
+//! clusters.
 //!
-//! A departure from the paper: a point within λ of an old centre is not held against the centres that its own pass opened
-//! before it. The next pass does that, the objective falls either way, and passes parallelise.
+//! A departure from the paper: a point within λ of an old centre is not held against the centres that its own pass
+//! opened before it. The next pass does that, the objective falls either way, and passes parallelise.
 
 use crate::error::ClusteringError;
 use crate::kmeans::assigned;
@@ -79,8 +80,8 @@ pub fn dp_means(points: Points<'_>, config: &DpMeansConfig) -> Result<DpMeans, C
     Ok(DpMeans { centres, labels, inertia, objective, iterations, converged })
 }
 
-/// A price λ at which DP-means finds about `clusters` clusters, by farthest-first traversal: from the mean, go `clusters`
-/// times to the point that is farthest from all places visited; λ is the squared length of the last way.
+/// A price λ at which DP-means finds about `clusters` clusters, by farthest-first traversal: from the mean, go
+/// `clusters` times to the point that is farthest from all places visited; λ is the squared length of the last way.
 ///
 /// # Errors
 /// On fewer points than clusters, no clusters, and points that are all alike, for which no price is right.

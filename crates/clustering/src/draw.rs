@@ -1,7 +1,7 @@
 //! Random numbers that are a function of seed, purpose and place, so that no result depends on the order of work.
 //!
-//! Each restart of KMeans, each block of resamples has a ChaCha8 generator of its own, keyed by all three. The draws are
-//! written out instead of taken from `rand`, which may change its algorithms between versions.
+//! Each restart of KMeans, each block of resamples has a ChaCha8 generator of its own, keyed by all three. The draws
+//! are written out instead of taken from `rand`, which may change its algorithms between versions.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng as _};

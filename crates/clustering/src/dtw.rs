@@ -1,12 +1,12 @@
-//! Dynamic time warping: the least cost of walking two sequences from start to end together, each step forward in one of
-//! them or in both, where a pair of steps costs its Euclidean distance.
+//! Dynamic time warping: the least cost of walking two sequences from start to end together, each step forward in one
+//! of them or in both, where a pair of steps costs its Euclidean distance.
 //!
 //! ```text
 //! D(i, j) = ‖x_i − y_j‖ + min(D(i−1, j−1), D(i−1, j), D(i, j−1))
 //! ```
 //!
-//! The Sakoe–Chiba band allows only |i − j| ≤ r. For sequences of different lengths r is at least the difference, or no path
-//! would reach the end. The distance keeps two rows of D; a path keeps a byte for each pair in the band.
+//! The Sakoe–Chiba band allows only |i − j| ≤ r. For sequences of different lengths r is at least the difference, or no
+//! path would reach the end. The distance keeps two rows of D; a path keeps a byte for each pair in the band.
 
 use crate::error::ClusteringError;
 use crate::points::{Points, exact_square};

@@ -2,15 +2,16 @@
 //!
 //! 1. `neighbours`: the core distance of a point is that to its `min_samples`-th neighbour, itself the first.
 //! 2. `spanning_tree`: a minimum spanning tree under mutual reachability, max(core(a), core(b), ‖a − b‖), by Prim.
-//! 3. `condense`: the tree read from its longest edge down; splits that leave fewer than `min_cluster_size` points are points
-//!    falling out. Of the clusters that remain, the selection of greatest excess of mass is taken.
+//! 3. `condense`: the tree read from its longest edge down; splits that leave fewer than `min_cluster_size` points are
+//!    points falling out. Of the clusters that remain, the selection of greatest excess of mass is taken.
 //!
 //! Distances that decide anything are in double precision, summed in order, so that labels are those of the reference
 //! implementations; single precision only rules out what cannot matter. Time is O(n² d) at worst, memory O(n d).
 //!
-//! Two conventions are about. Here, as in scikit-learn, `min_samples` counts the point itself; the hdbscan package does not,
-//! and its `min_samples = m` is `m + 1` here. Edges of equal length are taken in the order in which Prim, started at point 0,
-//! finds them; the reference implementations sort them unstably, so that a point on such an edge can be labelled differently.
+//! Two conventions are about. Here, as in scikit-learn, `min_samples` counts the point itself; the hdbscan package does
+//! not, and its `min_samples = m` is `m + 1` here. Edges of equal length are taken in the order in which Prim, started
+//! at point 0, finds them; the reference implementations sort them unstably, so that a point on such an edge can be
+//! labelled differently.
 
 mod condense;
 mod neighbours;

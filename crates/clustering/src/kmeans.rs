@@ -1,11 +1,12 @@
 //! KMeans: k centres c that make the inertia Σᵢ minⱼ ‖xᵢ − cⱼ‖² small.
 //!
-//! Each restart seeds by greedy k-means++ (`seeding`) and descends by Lloyd's steps (`lloyd`); the restart of least inertia
-//! wins, the first of equals, and a few swaps of centres (`swaps`) take it out of poor local optima. Defaults and stopping rules are scikit-learn's, so that figures compare: tolerance relative to
-//! the mean variance of the coordinates, 2 + ⌊ln k⌋ trials for each seed, empty clusters moved to the farthest points.
+//! Each restart seeds by greedy k-means++ (`seeding`) and descends by Lloyd's steps (`lloyd`); the restart of least
+//! inertia wins, the first of equals, and a few swaps of centres (`swaps`) take it out of poor local optima. Defaults
+//! and stopping rules are scikit-learn's, so that figures compare: tolerance relative to the mean variance of the
+//! coordinates, 2 + ⌊ln k⌋ trials for each seed, empty clusters moved to the farthest points.
 //!
-//! Work is cut into chunks by the number of points alone and merged in order: **the result does not depend on the number of
-//! threads.** [`mini_batch_kmeans`] takes a stream of batches instead, for points beyond memory.
+//! Work is cut into chunks by the number of points alone and merged in order: **the result does not depend on the
+//! number of threads.** [`mini_batch_kmeans`] takes a stream of batches instead, for points beyond memory.
 
 mod lloyd;
 mod mini_batch;

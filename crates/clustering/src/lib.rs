@@ -1,8 +1,8 @@
 //! Clusters of points, and how good they are.
 //!
-//! Everything takes plain slices and gives plain vectors: no IO, no tensors, no panic on input. Points are [`Points`], a view
-//! of a row-major `[n, d]` matrix that was looked at once; labels are `i64`, with [`NOISE`] for points outside all clusters.
-//! Results are functions of input and seed: they do not depend on the number of threads.
+//! Everything takes plain slices and gives plain vectors: no IO, no tensors, no panic on input. Points are [`Points`],
+//! a view of a row-major `[n, d]` matrix that was looked at once; labels are `i64`, with [`NOISE`] for points outside
+//! all clusters. Results are functions of input and seed: they do not depend on the number of threads.
 //!
 //! ```
 //! use clustering::{KMeansConfig, Points, kmeans, nmi};

@@ -1,9 +1,9 @@
 //! How well labels agree with others, with the geometry of the points, and with where a sequence changes.
 //!
 //! Labels are any integers; they are only compared for being equal. Noise ([`NOISE`](crate::NOISE)) is one more class.
-//! Agreement of two labellings of n things is a function of their [`Contingency`] table alone, so that one table serves all
-//! scores. Values are those of scikit-learn to 1e-9, the corner cases included: no things, or one class on both sides,
-//! agree fully.
+//! Agreement of two labellings of n things is a function of their [`Contingency`] table alone, so that one table serves
+//! all scores. Values are those of scikit-learn to 1e-9, the corner cases included: no things, or one class on both
+//! sides, agree fully.
 
 mod boundary;
 mod contingency;

@@ -1,12 +1,13 @@
 //! The one loop that everything here spends its time in: squared distances between rows and packed points.
 //!
 //! ‖x − y‖² is summed as differences, not expanded into ‖x‖² − 2x·y + ‖y‖²: the expansion cancels when points are close
-//! together and far from the origin, and on processors that add and multiply in different units the subtraction is free.
+//! together and far from the origin, and on processors that add and multiply in different units the subtraction is
+//! free.
 //!
-//! Points are packed into panels of [`PANEL`] points, coordinate by coordinate: a panel is `[d, PANEL]`, so that a vector
-//! holds one coordinate of several points and no sum ever runs across a vector. A block of four rows is held against a
-//! panel at a time, which keeps eight sums of two AVX2 vectors in flight. The vector instructions are those of the
-//! processor that the program runs on, found at run time by `pulp`; there is no `unsafe` here.
+//! Points are packed into panels of [`PANEL`] points, coordinate by coordinate: a panel is `[d, PANEL]`, so that a
+//! vector holds one coordinate of several points and no sum ever runs across a vector. A block of four rows is held
+//! against a panel at a time, which keeps eight sums of two AVX2 vectors in flight. The vector instructions are those
+//! of the processor that the program runs on, found at run time by `pulp`; there is no `unsafe` here.
 //!
 //! For one coordinate type the relative error of a distance is at most [`margin`].
 
@@ -15,8 +16,8 @@ use pulp::{Arch, Simd, WithSimd};
 /// Points in a panel.
 pub(crate) const PANEL: usize = 16;
 
-/// Points packed for distances: `[panels, width, PANEL]`. Places past the last point hold infinity, so that their distance
-/// to anything is infinite.
+/// Points packed for distances: `[panels, width, PANEL]`. Places past the last point hold infinity, so that their
+/// distance to anything is infinite.
 #[derive(Clone, Debug)]
 pub(crate) struct Panels<T> {
     values: Vec<T>,
@@ -76,8 +77,8 @@ impl<T: Real> Panels<T> {
         Arch::new().dispatch(Pass { rows, panels: self, count: self.count(), wanted: |_| true, visit });
     }
 
-    /// Calls `visit` with panel and the squared distances of one row to it, for those of the first `count` panels that are
-    /// `wanted` when their turn comes.
+    /// Calls `visit` with panel and the squared distances of one row to it, for those of the first `count` panels that
+    /// are `wanted` when their turn comes.
     pub(crate) fn distances_from(
         &self,
         row: &[T],
@@ -97,8 +98,8 @@ pub(crate) fn margin(width: usize) -> f32 {
 
 /// What is done with distances: row, panel, and the squared distances of the row to the panel's points.
 ///
-/// Closures do; where every cycle counts, a type of its own says `#[inline(always)]`, so that its code is compiled for the
-/// vector instructions of the loop.
+/// Closures do; where every cycle counts, a type of its own says `#[inline(always)]`, so that its code is compiled for
+/// the vector instructions of the loop.
 pub(crate) trait Visit<T> {
     fn visit(&mut self, row: usize, panel: usize, lanes: &[T; PANEL]);
 }
@@ -212,8 +213,8 @@ impl<T: Real, W: FnMut(usize) -> bool, F: Visit<T>> Pass<'_, T, W, F> {
     }
 }
 
-/// The squared distances of a few rows to the points in the first `USED` vectors of one panel. Plain counting loops: they are unrolled before the
-/// compiler decides what to keep in registers.
+/// The squared distances of a few rows to the points in the first `USED` vectors of one panel. Plain counting loops:
+/// they are unrolled before the compiler decides what to keep in registers.
 #[inline(always)]
 #[expect(clippy::manual_memcpy, reason = "a copy of slices would take the sums out of the registers")]
 fn block<S: Simd, T: Real, const VECTORS: usize, const USED: usize, const ROWS: usize>(

@@ -1,9 +1,10 @@
 //! From a spanning tree to labels.
 //!
-//! Edges joined from the shortest to the longest make a dendrogram; read from its root down, with λ = 1/length growing, a
-//! cluster either loses points (a side of fewer than `min_cluster_size`), or splits into two, or ends. Its stability is the
-//! points' λ at leaving less the cluster's λ at birth, summed. Excess of mass selects, among all sets of clusters none of
-//! which contains another, the one of greatest stability; a cluster and its children of equal stability is the cluster.
+//! Edges joined from the shortest to the longest make a dendrogram; read from its root down, with λ = 1/length growing,
+//! a cluster either loses points (a side of fewer than `min_cluster_size`), or splits into two, or ends. Its stability
+//! is the points' λ at leaving less the cluster's λ at birth, summed. Excess of mass selects, among all sets of
+//! clusters none of which contains another, the one of greatest stability; a cluster and its children of equal
+//! stability is the cluster.
 
 use super::spanning_tree::Edge;
 use crate::points::NOISE;

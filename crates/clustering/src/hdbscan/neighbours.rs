@@ -1,7 +1,7 @@
 //! Core distances: how far each point's k-th neighbour is, itself the first.
 //!
-//! All pairs are looked at in single precision. What could be among the k nearest, rounding considered, is measured again in
-//! double precision, so that the result is exact.
+//! All pairs are looked at in single precision. What could be among the k nearest, rounding considered, is measured
+//! again in double precision, so that the result is exact.
 
 use rayon::prelude::*;
 
@@ -76,8 +76,8 @@ impl Candidates {
             return;
         }
         let (_, &mut (last, _), _) = self.found.select_nth_unstable_by(nearest - 1, |a, b| a.0.total_cmp(&b.0));
-        // Each distance is off by at most the margin, so two margins lie between the nearest in truth and as measured. What
-        // is smaller than any normal number may be off by more.
+        // Each distance is off by at most the margin, so two margins lie between the nearest in truth and as measured.
+        // What is smaller than any normal number may be off by more.
         self.limit = last * (1.0 + 4.0 * margin) + 4.0 * f32::MIN_POSITIVE;
         self.found.retain(|&(distance, _)| distance < self.limit);
     }

@@ -1,14 +1,16 @@
 //! A minimum spanning tree under mutual reachability, max(core(a), core(b), ‖a − b‖), by Prim from point 0.
 //!
-//! Each point outside the tree carries its least distance to the tree, its *reach*. Three things keep the O(n²) steps cheap:
+//! Each point outside the tree carries its least distance to the tree, its *reach*. Three things keep the O(n²) steps
+//! cheap:
 //!
-//! - A reach cannot fall below the point's own core distance. Points that have come down to it are **settled**: they wait in a
-//!   heap and are never measured again. In most data that is soon the greater part.
-//! - The rest is packed into panels that shrink as points leave. A panel is passed over when the core distance of the new
-//!   point is no less than every reach in it.
+//! - A reach cannot fall below the point's own core distance. Points that have come down to it are **settled**: they
+//!   wait in a heap and are never measured again. In most data that is soon the greater part.
+//! - The rest is packed into panels that shrink as points leave. A panel is passed over when the core distance of the
+//!   new point is no less than every reach in it.
 //! - Distances are in single precision; only those that could lower a reach are measured again, in double precision.
 //!
-//! Parts of the points run in parallel. The next point is the one of least reach, the first of equals, whatever the parts.
+//! Parts of the points run in parallel. The next point is the one of least reach, the first of equals, whatever the
+//! parts.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

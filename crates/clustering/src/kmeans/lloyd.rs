@@ -1,10 +1,11 @@
-//! Lloyd's descent: assign each point to its nearest centre, move each centre to the mean of its points, until nothing moves.
+//! Lloyd's descent: assign each point to its nearest centre, move each centre to the mean of its points, until nothing
+//! moves.
 //!
-//! Most points need not be measured again (Hamerly 2010). A point keeps an upper bound u on the distance to its centre and a
-//! lower bound l on that to any other. When centres move, u grows by the way of its own and l shrinks by the longest way of
-//! the others; as long as u < l, or u is less than half the way from its centre to the next one, the label stands. Bounds
-//! include the rounding of single precision, so that labels are those of the plain descent; a test holds them against it.
-//! The sums of clusters change with the labels that change.
+//! Most points need not be measured again (Hamerly 2010). A point keeps an upper bound u on the distance to its centre
+//! and a lower bound l on that to any other. When centres move, u grows by the way of its own and l shrinks by the
+//! longest way of the others; as long as u < l, or u is less than half the way from its centre to the next one, the
+//! label stands. Bounds include the rounding of single precision, so that labels are those of the plain descent; a test
+//! holds them against it. The sums of clusters change with the labels that change.
 
 use rayon::prelude::*;
 
@@ -102,8 +103,8 @@ impl TwoNearest {
 }
 
 impl Visit<f32> for &mut TwoNearest {
-    /// Halves the panel four times, keeping the lesser of each pair and the least of what came second; all of it becomes
-    /// vector instructions.
+    /// Halves the panel four times, keeping the lesser of each pair and the least of what came second; all of it
+    /// becomes vector instructions.
     #[inline(always)]
     fn visit(&mut self, row: usize, panel: usize, lanes: &[f32; PANEL]) {
         let min = |a: f32, b: f32| if b < a { b } else { a };

@@ -1,9 +1,9 @@
 //! KMeans over a stream (Sculley 2010): each batch moves the centres, and centres that have seen much move little.
 //!
-//! After a batch, centre c with n points so far and the batch's points B of its own is the mean of all points it was ever
-//! given: c ← (n c + Σ_B x) / (n + |B|). Memory is one batch and the centres; a point is looked at once, and several passes
-//! are a stream that repeats. Centres that get hardly any points move to the batch's farthest points, so that a poor start
-//! is not for ever.
+//! After a batch, centre c with n points so far and the batch's points B of its own is the mean of all points it was
+//! ever given: c ← (n c + Σ_B x) / (n + |B|). Memory is one batch and the centres; a point is looked at once, and
+//! several passes are a stream that repeats. Centres that get hardly any points move to the batch's farthest points, so
+//! that a poor start is not for ever.
 
 use super::{KMeansConfig, kmeans, lloyd};
 use crate::error::ClusteringError;
@@ -15,8 +15,8 @@ use crate::points::Points;
 pub struct MiniBatchConfig {
     /// k, the number of clusters.
     pub clusters: usize,
-    /// Points that are gathered from the head of the stream for the first centres, which are those of KMeans on them; k at
-    /// least.
+    /// Points that are gathered from the head of the stream for the first centres, which are those of KMeans on them; k
+    /// at least.
     pub seeding_points: usize,
     /// A centre with less than this share of the points of the largest cluster moves to a far point; 0 switches it off.
     pub reassignment: f64,

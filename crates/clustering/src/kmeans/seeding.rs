@@ -1,6 +1,6 @@
-//! Greedy k-means++ (Arthur and Vassilvitskii 2007, with the trials of their implementation): each next centre is drawn with
-//! probability proportional to the squared distance to the centres before it; of 2 + ⌊ln k⌋ draws the one that lowers the
-//! potential Σ min ‖x − c‖² most is kept.
+//! Greedy k-means++ (Arthur and Vassilvitskii 2007, with the trials of their implementation): each next centre is drawn
+//! with probability proportional to the squared distance to the centres before it; of 2 + ⌊ln k⌋ draws the one that
+//! lowers the potential Σ min ‖x − c‖² most is kept.
 
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;

@@ -1,10 +1,10 @@
 //! Out of local optima: a centre that is hardly missed moves to where one is wanted, and Lloyd's steps follow.
 //!
 //! Lloyd's descent cannot carry a centre from one crowded place to another. A swap can (Lattanzi and Sohler 2019): draw
-//! places for a new centre as k-means++ does; for each of them and each centre there is, what the potential would be with the
-//! one in place of the other is known from the nearest and second-nearest centre of every point, in one pass for all pairs.
-//! Take the best pair, descend again, and keep the result if it is better. A few swaps of the best restart find what many more
-//! restarts would not. A departure from scikit-learn, with an off-switch.
+//! places for a new centre as k-means++ does; for each of them and each centre there is, what the potential would be
+//! with the one in place of the other is known from the nearest and second-nearest centre of every point, in one pass
+//! for all pairs. Take the best pair, descend again, and keep the result if it is better. A few swaps of the best
+//! restart find what many more restarts would not. A departure from scikit-learn, with an off-switch.
 
 use std::collections::BTreeSet;
 
@@ -87,8 +87,8 @@ fn two_nearest(points: Points<'_>, centres: &[f32]) -> Vec<Nearest> {
     nearest
 }
 
-/// The pair of a place and a centre for which the potential would be the lowest with the one instead of the other; none if
-/// all pairs have failed.
+/// The pair of a place and a centre for which the potential would be the lowest with the one instead of the other; none
+/// if all pairs have failed.
 fn best_swap(
     points: Points<'_>,
     nearest: &[Nearest],
@@ -99,7 +99,8 @@ fn best_swap(
     let (width, rows) = (points.width(), chunk_rows(points.len()));
     let chosen: Vec<f32> = places.iter().flat_map(|&place| points.row(place)).copied().collect();
     let panels = Panels::new(&chosen, width);
-    // For each centre and place what the centre's points would lose without it; at the end, the potential with all centres.
+    // For each centre and place what the centre's points would lose without it; at the end, the potential with all
+    // centres.
     let chunks: Vec<Vec<[f64; PANEL]>> = points
         .values()
         .par_chunks(rows * width)

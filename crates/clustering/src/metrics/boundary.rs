@@ -1,8 +1,8 @@
 //! Whether a segmentation changes where the truth changes.
 //!
-//! A boundary is a step whose label differs from the step before. Within an episode, boundaries of both sides are matched
-//! one to one if they are at most `tolerance` steps apart, as many as possible. Precision, recall and F1 are of the counts
-//! over all episodes.
+//! A boundary is a step whose label differs from the step before. Within an episode, boundaries of both sides are
+//! matched one to one if they are at most `tolerance` steps apart, as many as possible. Precision, recall and F1 are of
+//! the counts over all episodes.
 
 use crate::error::ClusteringError;
 
@@ -49,7 +49,8 @@ fn boundaries(labels: &[i64]) -> Vec<usize> {
     labels.windows(2).enumerate().filter(|(_, pair)| pair[0] != pair[1]).map(|(at, _)| at + 1).collect()
 }
 
-/// The most pairs that can be matched. Taking the earliest that fits never costs a later pair, as both sides are sorted.
+/// The most pairs that can be matched. Taking the earliest that fits never costs a later pair, as both sides are
+/// sorted.
 fn matches(truth: &[usize], predicted: &[usize], tolerance: usize) -> usize {
     let (mut truth, mut predicted) = (truth.iter().peekable(), predicted.iter().peekable());
     let mut matched = 0;

@@ -196,7 +196,8 @@ impl Contingency {
     }
 }
 
-/// ln 0!, ln 1!, …, ln n!. The sum carries its rounding error along (Neumaier), so that every entry is good to its last bits.
+/// ln 0!, ln 1!, …, ln n!. The sum carries its rounding error along (Neumaier), so that every entry is good to its last
+/// bits.
 fn log_factorials(n: usize) -> Vec<f64> {
     let (mut sum, mut lost) = (0.0f64, 0.0f64);
     let mut table = Vec::with_capacity(n + 1);

@@ -1,8 +1,8 @@
-//! The mean silhouette (Rousseeuw 1987): with a the mean distance of a point to the others of its cluster and b the least
-//! mean distance to another cluster, (b − a) / max(a, b); 0 for a cluster of one.
+//! The mean silhouette (Rousseeuw 1987): with a the mean distance of a point to the others of its cluster and b the
+//! least mean distance to another cluster, (b − a) / max(a, b); 0 for a cluster of one.
 //!
-//! Points are sorted by cluster and packed cluster by cluster, in double precision. Blocks of rows run in parallel and pass
-//! over all clusters, so that memory is the points twice and a row of sums, never an n × n matrix.
+//! Points are sorted by cluster and packed cluster by cluster, in double precision. Blocks of rows run in parallel and
+//! pass over all clusters, so that memory is the points twice and a row of sums, never an n × n matrix.
 
 use rayon::prelude::*;
 

@@ -53,8 +53,8 @@ fn inertia_is_no_worse_than_scikit_learns() {
     assert!(worse.is_empty(), "{worse:#?}");
 }
 
-/// Where edges tie, the references differ among themselves, as they sort unstably; scikit-learn with a stable sort is met
-/// always, and all of them where they agree.
+/// Where edges tie, the references differ among themselves, as they sort unstably; scikit-learn with a stable sort is
+/// met always, and all of them where they agree.
 #[test]
 fn density_clusters_are_those_of_scikit_learn_and_hdbscan() {
     let mut other = Vec::new();

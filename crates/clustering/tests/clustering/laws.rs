@@ -136,7 +136,11 @@ proptest! {
     }
 
     #[test]
-    fn density_clusters_are_large_enough((values, width) in matrices(10..150), size in 2usize..9, samples in 1usize..8) {
+    fn density_clusters_are_large_enough(
+        (values, width) in matrices(10..150),
+        size in 2usize..9,
+        samples in 1usize..8,
+    ) {
         let config = HdbscanConfig { min_cluster_size: size, min_samples: samples, allow_single_cluster: false };
         let found = hdbscan(Points::new(&values, width).unwrap(), &config).unwrap();
         for cluster in 0..found.clusters as i64 {
