@@ -163,7 +163,10 @@ fn read(folder: &Path, name: &str) -> std::result::Result<(PathBuf, Vec<u8>), En
 /// Of the configuration only what the model is made of: a key that changes nothing makes no other encoder.
 fn fingerprint(config: &DinoV2Config, weights: &[u8]) -> String {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(format!("dinov2 1 {config:?}").as_bytes());
+    let DinoV2Config { hidden_size, layers, heads, mlp_width, patch_size, image_size, layer_norm_eps, qkv_bias } =
+        config;
+    let shape = [hidden_size, layers, heads, mlp_width, patch_size, image_size];
+    hasher.update(format!("dinov2 1 {shape:?} {layer_norm_eps:e} {qkv_bias}").as_bytes());
     hasher.update(weights);
     hasher.finalize().to_hex().to_string()
 }
