@@ -330,7 +330,6 @@ fn gelu(x: f32) -> f32 {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use candle_core::Device;
 

@@ -1,5 +1,4 @@
 //! Against transformers and Pillow, and against what can be wrong with a folder of weights.
-#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "tests, and what they skip is told")]
 
 use std::collections::BTreeMap;
 use std::fs;
