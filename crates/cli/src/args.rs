@@ -49,6 +49,10 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:
   refactor-vla features
   refactor-vla features demonstrations/libero_goal --encoder pixels:16 --cache features
+  refactor-vla features demonstrations/libero_goal --encoder weights/dinov2-small --kind grid4
+
+A folder of weights has `config.json` and `model.safetensors` of a DINOv2 (small, base or large), as
+on the Hugging Face Hub.
 
 Features that are there are not computed again, and a run that was stopped goes on where it was.
 Without `--cache` they are in `$REFACTOR_VLA_CACHE`, or in `refactor-vla` where caches of the
@@ -194,9 +198,15 @@ pub(crate) struct FeaturesArgs {
     /// The dataset: a directory, or `embedded:libero_goal_mini`
     #[arg(value_name = "DIR", default_value = "embedded:libero_goal_mini")]
     pub(crate) dataset: String,
-    /// What encodes: `pixels`, the picture made small (20×20), or `pixels:SIDE`
+    /// What encodes: `pixels`, the picture made small (20×20), `pixels:SIDE`, or a folder with the weights of a DINOv2
     #[arg(long, value_name = "ENCODER", default_value = "pixels")]
     pub(crate) encoder: String,
+    /// What is kept of the tokens of a DINOv2 [default: cls]
+    #[arg(long, value_name = "KIND")]
+    pub(crate) kind: Option<Kind>,
+    /// Where a DINOv2 computes: `auto`, `cpu` or `cuda:N`
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(crate) device: models::DeviceChoice,
     /// The directory that keeps features
     #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
@@ -335,6 +345,17 @@ pub(crate) struct CompressArgs {
     /// Write the library and the rewritten corpus as JSON; `-` prints it instead of the table
     #[arg(long, value_name = "OUT", help_heading = "Output")]
     pub(crate) json: Option<PathBuf>,
+}
+
+/// What is kept of a picture's tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    /// The class token
+    Cls,
+    /// The mean of the patches
+    Mean,
+    /// The means of the patches in 4×4 cells, which know where things are
+    Grid4,
 }
 
 /// How the strings of a corpus are read.

@@ -2,14 +2,15 @@
 
 use std::env;
 use std::io::{self, IsTerminal as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dataset::features::{FeatureCache, Filling, FrameEncoder, PixelEncoder};
 use dataset::{CameraId, Dataset, FrameOptions};
 use indicatif::{ProgressBar, ProgressStyle};
+use models::encoder::{DinoV2, DinoV2Encoder, EncoderError, Kind};
 use serde::Serialize;
 
-use crate::args::FeaturesArgs;
+use crate::args::{self, FeaturesArgs};
 use crate::data::{overrides, root};
 use crate::failure::{Failure, Problem};
 use crate::files;
@@ -32,7 +33,7 @@ struct Filled {
 
 /// Computes the features that are not there yet.
 pub(crate) fn run(options: &FeaturesArgs) -> Result<(), Failure> {
-    let mut encoder = encoder(&options.encoder)?;
+    let mut encoder = encoder(options)?;
     let directory = match &options.cache {
         Some(directory) => directory.clone(),
         None => default_cache()?,
@@ -47,7 +48,7 @@ pub(crate) fn run(options: &FeaturesArgs) -> Result<(), Failure> {
     let mut filled = Vec::new();
     for (at, camera) in dataset.roles().cameras.iter().enumerate() {
         let cache = watched(camera, |progress| {
-            FeatureCache::fill(&dataset, CameraId(at), &mut encoder, &directory, memory, progress)
+            FeatureCache::fill(&dataset, CameraId(at), encoder.as_mut(), &directory, memory, progress)
         })?;
         filled.push(Filled {
             camera: camera.clone(),
@@ -65,18 +66,73 @@ pub(crate) fn run(options: &FeaturesArgs) -> Result<(), Failure> {
 }
 
 /// The encoder that a user names.
-fn encoder(written: &str) -> Result<PixelEncoder, Failure> {
+fn encoder(options: &FeaturesArgs) -> Result<Box<dyn FrameEncoder>, Failure> {
+    let written = options.encoder.as_str();
     let side = match written.split_once(':') {
-        None if written == "pixels" => return Ok(PixelEncoder::default()),
-        Some(("pixels", side)) => side.parse::<usize>().ok().filter(|side| (1..=256).contains(side)),
+        None if written == "pixels" => Some(PixelEncoder::default()),
+        Some(("pixels", side)) => {
+            let side = side.parse().ok().filter(|side| (1..=256).contains(side));
+            Some(side.map(PixelEncoder::new).ok_or_else(|| no_encoder(written))?)
+        }
         _ => None,
     };
-    side.map(PixelEncoder::new).ok_or_else(|| {
-        Problem::new(format!("there is no encoder `{written}`"))
-            .fact("expected", "`pixels`, or `pixels:SIDE` with a side from 1 to 256")
-            .hint("encoders with weights, such as DINOv2, are not part of the program yet")
-            .into()
-    })
+    let folder = Path::new(written);
+    match side {
+        Some(_) if options.kind.is_some() => {
+            Err(Problem::new(format!("`{written}` has no tokens for `--kind` to keep"))
+                .hint("leave `--kind` out, or give a folder of weights as `--encoder`")
+                .into())
+        }
+        Some(pixels) => Ok(Box::new(pixels)),
+        None if !folder.is_dir() => Err(no_encoder(written).into()),
+        None => {
+            let kind = match options.kind {
+                None | Some(args::Kind::Cls) => Kind::Cls,
+                Some(args::Kind::Mean) => Kind::Mean,
+                Some(args::Kind::Grid4) => Kind::Grid4,
+            };
+            let device = options.device.open().map_err(|error| {
+                Problem::new(error.to_string())
+                    .hint("`--device cpu` works everywhere, `--device auto` takes what is there")
+            })?;
+            let loaded = DinoV2Encoder::load(folder, kind, &device, DinoV2::default_precision(&device));
+            Ok(Box::new(loaded.map_err(|error| not_loaded(written, error))?))
+        }
+    }
+}
+
+fn no_encoder(written: &str) -> Problem {
+    Problem::new(format!("there is no encoder `{written}`"))
+        .fact("expected", "`pixels`, `pixels:SIDE` with a side from 1 to 256, or a folder of weights")
+        .hint("a folder of weights has `config.json` and `model.safetensors` of a DINOv2, as on the Hugging Face Hub")
+}
+
+/// Why a folder of weights is no encoder, and what would be one.
+fn not_loaded(folder: &str, error: EncoderError) -> Problem {
+    match error {
+        EncoderError::File { file, source } if source.kind() == io::ErrorKind::NotFound => {
+            let name = file.file_name().unwrap_or_default().display();
+            Problem::new(format!("`{folder}` has no `{name}`"))
+                .fact("expected", "`config.json` and `model.safetensors` of a DINOv2")
+                .hint("take both files of a model such as facebook/dinov2-base from the Hugging Face Hub")
+        }
+        EncoderError::Config { file, problems } => {
+            Problem::new(format!("`{}` describes no encoder that is supported", file.display()))
+                .list(problems)
+                .hint("DINOv2 small, base and large without registers are supported")
+        }
+        EncoderError::Damaged { file, reason } => {
+            Problem::new(format!("`{}` is no whole safetensors file", file.display()))
+                .fact("found", reason)
+                .hint("fetch the file again: it may have been cut short, or be a pointer to the file")
+        }
+        EncoderError::Tensors { file, problems } => {
+            Problem::new(format!("`{}` does not have the tensors that `config.json` describes", file.display()))
+                .list(problems)
+                .hint("take `config.json` and `model.safetensors` from the same model")
+        }
+        other => Problem::new(other.to_string()).hint("check the folder and `--device`"),
+    }
 }
 
 /// Where features are kept if the user does not say.

@@ -3,6 +3,7 @@
 pub mod amortizer;
 pub mod contrast;
 pub mod device;
+pub mod encoder;
 pub mod error;
 pub mod fragments;
 pub mod kernel;

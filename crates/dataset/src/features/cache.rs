@@ -81,10 +81,21 @@ impl FeatureCache {
         encoder: &dyn FrameEncoder,
         cache: &Root,
     ) -> Result<Option<FeatureCache>, Error> {
-        let folder = folder(&fingerprint(dataset, camera)?, &encoder.fingerprint());
-        let shards = ranges(dataset.frames()).map(|frames| shard(cache, &folder, &frames, encoder.width()));
-        let shards: Option<Vec<Shard>> = shards.collect();
-        let (width, frames) = (encoder.width(), dataset.frames());
+        FeatureCache::open_named(dataset, camera, &encoder.fingerprint(), encoder.width(), cache)
+    }
+
+    /// The same without the encoder at hand: by its fingerprint, and the width of what it makes. For features whose weights
+    /// are elsewhere, such as those that are [part of the program](super::embedded).
+    pub fn open_named(
+        dataset: &Dataset,
+        camera: CameraId,
+        encoder: &str,
+        width: usize,
+        cache: &Root,
+    ) -> Result<Option<FeatureCache>, Error> {
+        let folder = folder(&fingerprint(dataset, camera)?, encoder);
+        let frames = dataset.frames();
+        let shards: Option<Vec<Shard>> = ranges(frames).map(|frames| shard(cache, &folder, &frames, width)).collect();
         let shard = shard_length(frames);
         Ok(shards.map(|shards| FeatureCache { folder, width, frames, encoded: 0, shard, shards }))
     }
