@@ -171,7 +171,6 @@ impl Transformer {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use candle_core::{Device, Var};
 

@@ -106,7 +106,9 @@ fn bias_and_activation_are_the_cpus() {
 fn attention_is_the_cpus() {
     let Some(gpu) = gpu() else { return };
     for (dtype, limit) in both() {
-        for (batch, tokens, heads, head) in [(2, 48, 16, 64), (3, 16, 8, 32), (1, 5, 2, 16), (2, 33, 3, 64), (1, 100, 2, 64), (2, 12, 2, 128)] {
+        for (batch, tokens, heads, head) in
+            [(2, 48, 16, 64), (3, 16, 8, 32), (1, 5, 2, 16), (2, 33, 3, 64), (1, 100, 2, 64), (2, 12, 2, 128)]
+        {
             for causal in [true, false] {
                 let qkv = random(&[batch, tokens, 3, heads, head], 1);
                 let (bias, gradient) = (random(&[3 * heads * head], 2), random(&[batch, tokens, heads * head], 3));
@@ -137,7 +139,8 @@ fn a_transformer_has_the_cpus_gradients() {
             let y = model.forward(&x).unwrap().to_dtype(DType::F32).unwrap();
             let found = (&y * &dy).unwrap().sum_all().unwrap().backward().unwrap();
             let names: Vec<String> = parameters.iter().map(|one| one.name().to_owned()).collect();
-            let gradients: Vec<Tensor> = parameters.gradients(&found).unwrap().into_iter().map(Option::unwrap).collect();
+            let gradients: Vec<Tensor> =
+                parameters.gradients(&found).unwrap().into_iter().map(Option::unwrap).collect();
             (y.detach(), found.get(&x).unwrap().clone(), names.into_iter().zip(gradients).collect::<Vec<_>>())
         };
         let (cpu, cuda) = (run(&Device::Cpu, Precision::F32), run(&gpu, precision));

@@ -312,7 +312,6 @@ mod on_cuda {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
     use crate::ops::testing::{distance, random};

@@ -257,7 +257,6 @@ mod on_cuda {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use candle_core::Var;
 

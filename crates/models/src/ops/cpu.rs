@@ -6,42 +6,27 @@ use rayon::prelude::*;
 /// Rows in a piece of work. Sums over rows are made within pieces first, so it is part of the result.
 pub(super) const ROWS: usize = 32;
 
-/// Runs `with` on the numbers of a contiguous f32 tensor.
+/// Runs `with` on the numbers of an f32 tensor.
 pub(super) fn slice<T>(tensor: &Tensor, with: impl FnOnce(&[f32]) -> Result<T>) -> Result<T> {
-    let (storage, layout) = tensor.storage_and_layout();
-    match (&*storage, layout.contiguous_offsets()) {
-        (Storage::Cpu(CpuStorage::F32(values)), Some((start, end))) => with(&values[start..end]),
-        (Storage::Cpu(CpuStorage::F32(_)), None) => {
-            let copy = tensor.flatten_all()?.to_vec1::<f32>()?;
-            with(&copy)
-        }
-        _ => Err(candle_core::Error::Msg("wanted f32 on the CPU".into())),
-    }
+    slices([tensor], |[values]| with(values))
 }
 
-/// [`slice`] of several tensors.
+/// Runs `with` on the numbers of f32 tensors, each contiguous.
 pub(super) fn slices<T, const N: usize>(
     tensors: [&Tensor; N],
     with: impl FnOnce([&[f32]; N]) -> Result<T>,
 ) -> Result<T> {
-    fn next<'a, T, const N: usize>(
-        tensors: &[&Tensor],
-        mut found: Vec<&'a [f32]>,
-        with: Box<dyn FnOnce([&[f32]; N]) -> Result<T> + '_>,
-    ) -> Result<T> {
-        match tensors.split_first() {
-            None => match <[&[f32]; N]>::try_from(std::mem::take(&mut found)) {
-                Ok(found) => with(found),
-                Err(_) => Err(candle_core::Error::Msg("as many slices as tensors".into())),
-            },
-            Some((tensor, rest)) => slice(tensor, |values| {
-                let mut found: Vec<&[f32]> = found.clone();
-                found.push(values);
-                next(rest, found, with)
-            }),
-        }
+    let contiguous: Result<Vec<Tensor>> = tensors.iter().map(|tensor| tensor.contiguous()).collect();
+    let contiguous = contiguous?;
+    let held: Vec<_> = contiguous.iter().map(Tensor::storage_and_layout).collect();
+    let mut found: [&[f32]; N] = [&[]; N];
+    for (found, (storage, layout)) in found.iter_mut().zip(&held) {
+        *found = match (&**storage, layout.contiguous_offsets()) {
+            (Storage::Cpu(CpuStorage::F32(values)), Some((start, end))) => &values[start..end],
+            _ => return Err(candle_core::Error::Msg("wanted f32 on the CPU".into())),
+        };
     }
-    next(&tensors, Vec::with_capacity(N), Box::new(with))
+    with(found)
 }
 
 /// A tensor on the CPU.

@@ -263,7 +263,6 @@ mod on_cuda {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use candle_core::{D, Var};
 

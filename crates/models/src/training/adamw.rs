@@ -145,7 +145,6 @@ impl AdamW {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
     use crate::ops::testing::{distance, random};
