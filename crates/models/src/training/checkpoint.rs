@@ -9,8 +9,8 @@
 //!   <name>                                                                         f32
 //!   __metadata__.run                                                               JSON: step, settings
 //! ```
-//! The checksum is CRC-32C of all bytes before it, so a file that was cut short or changed is never mistaken for a whole one.
-//! What is not finite is not written.
+//! The checksum is CRC-32C of all bytes before it, so a file that was cut short or changed is never mistaken for a
+//! whole one. What is not finite is not written.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};

@@ -31,8 +31,8 @@ pub struct TrainConfig {
     pub checkpoint_every: u64,
     /// How many checkpoints are kept.
     pub keep_checkpoints: usize,
-    /// Training stops once the loss was above this many times its running median for `divergence_patience` steps in a row;
-    /// 0 switches that off. What is not finite always stops it.
+    /// Training stops once the loss was above this many times its running median for `divergence_patience` steps in a
+    /// row; 0 switches that off. What is not finite always stops it.
     pub divergence: f64,
     /// See `divergence`.
     pub divergence_patience: u64,

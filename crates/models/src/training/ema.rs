@@ -1,5 +1,5 @@
-//! An exponential mean of the weights: e ← e + (1 − d)·(w − e) after each step, in which a weight that stays is its own mean,
-//! to the bit.
+//! An exponential mean of the weights: e ← e + (1 − d)·(w − e) after each step, in which a weight that stays is its own
+//! mean, to the bit.
 //!
 //! d = min(decay, (1 + t)/(10 + t)) with t steps taken, so that the first weights, which are noise, are soon forgotten.
 

@@ -1,13 +1,14 @@
 //! Readings for TensorBoard: its event files, with the few fields that scalars need.
 //!
-//! A file is records: length (u64), its checksum, the bytes of a message, their checksum, all little-endian. Checksums are
-//! CRC-32C, turned right by 15 bits, plus a constant. A message is `Event` in the wire format of protocol buffers:
+//! A file is records: length (u64), its checksum, the bytes of a message, their checksum, all little-endian. Checksums
+//! are CRC-32C, turned right by 15 bits, plus a constant. A message is `Event` in the wire format of protocol buffers:
 //! ```text
 //! Event   { 1: wall_time double, 2: step int64, 3: file_version string, 5: Summary, 7: SessionLog }
 //! Summary { 1: repeated Value { 1: tag string, 2: simple_value float } }
 //! SessionLog { 1: status, START = 1 }
 //! ```
-//! Each start writes a file of its own. `SessionLog` in it makes TensorBoard forget what earlier files say of the same steps.
+//! Each start writes a file of its own. `SessionLog` in it makes TensorBoard forget what earlier files say of the same
+//! steps.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -145,7 +146,8 @@ fn last_start(folder: &Path) -> Result<u64> {
 mod tests {
     use super::*;
 
-    /// Field number, wire type and payload of each field: written from the format's description, apart from the code above.
+    /// Field number, wire type and payload of each field: written from the format's description, apart from the code
+    /// above.
     fn fields(mut bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
         fn varint(bytes: &mut &[u8]) -> u64 {
             let (mut value, mut shift) = (0, 0);

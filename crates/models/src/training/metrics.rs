@@ -25,8 +25,8 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Opens the file of a run that goes on after `step`, 0 for a new one. Lines of later steps are cut off, and so is a line
-    /// that was not finished.
+    /// Opens the file of a run that goes on after `step`, 0 for a new one. Lines of later steps are cut off, and so is
+    /// a line that was not finished.
     pub fn open(run: &Path, step: u64) -> Result<Metrics> {
         let path = run.join(FILE);
         let failed = |source| Error::File { path: path.clone(), source };

@@ -1,7 +1,7 @@
 //! What the loss has been, and whether training has gone wrong.
 //!
-//! Each step leaves scalars on the device. They are read together, because reading waits for the device; what was read but
-//! not reported yet is part of a checkpoint, so that a resumed run reports the same means.
+//! Each step leaves scalars on the device. They are read together, because reading waits for the device; what was read
+//! but not reported yet is part of a checkpoint, so that a resumed run reports the same means.
 
 use std::collections::VecDeque;
 
@@ -88,7 +88,8 @@ impl Monitor {
                 let since = *self.high_since.get_or_insert(step);
                 (step + 1 - since >= config.divergence_patience).then(|| {
                     format!(
-                        "the loss is {loss:.4}, and has been above {limit:.4}, {} times its running median, since step {since}",
+                        "the loss is {loss:.4}, and has been above {limit:.4}, {} times its running \
+                         median, since step {since}",
                         config.divergence
                     )
                 })

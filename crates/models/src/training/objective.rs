@@ -15,8 +15,9 @@ pub trait Objective: Sync {
     /// The weights that are trained.
     fn parameters(&self) -> &Parameters;
 
-    /// The micro-batch of a step, counted from zero. A function of the objective's own seed, the step and the part alone, so
-    /// that a resumed run needs no state; all parts of a step together are the same global batch for every count.
+    /// The micro-batch of a step, counted from zero. A function of the objective's own seed, the step and the part
+    /// alone, so that a resumed run needs no state; all parts of a step together are the same global batch for every
+    /// count.
     fn prepare(&self, step: u64, part: Part) -> Result<Self::Batch>;
 
     /// The mean loss over the micro-batch. Parameters that have a gradient are the same on all ranks.
@@ -41,8 +42,8 @@ pub struct Part {
 }
 
 impl Part {
-    /// What this part takes of `total` things in a row; `total` should be a multiple of the count, or means over parts are not
-    /// the mean over the whole.
+    /// What this part takes of `total` things in a row; `total` should be a multiple of the count, or means over parts
+    /// are not the mean over the whole.
     pub fn range(self, total: usize) -> std::ops::Range<usize> {
         total * self.index / self.count..total * (self.index + 1) / self.count
     }

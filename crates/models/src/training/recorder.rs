@@ -12,7 +12,7 @@ use super::checkpoint::{self, MODEL};
 use super::events::Events;
 use super::metrics::Metrics;
 use super::monitor::Monitor;
-use super::trainer::Progress;
+use super::run::Progress;
 use crate::error::{Error, Result};
 
 /// Held while a process trains, and free again when it ends, however it ends.

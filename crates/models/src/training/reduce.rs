@@ -1,8 +1,10 @@
 //! The gradients of a step over all its parts: summed in the order of parts on a rank, then in the order of ranks, then
 //! divided by their count.
 //!
-//! With several ranks, gradients go out in buckets as soon as the backward pass of the last part has them, while it goes on.
-//! The order in which they become ready is that of the graph, so it is the same on all ranks.
+//! With several ranks, gradients go out in buckets as soon as the backward pass of the last part has them, while it
+//! goes on. The order in which they become ready is that of the graph, so it is the same on all ranks. A parameter that
+//! has gradients of both kinds, found by Candle and handed over, is summed in two pieces over ranks: for it alone ranks
+//! and parts agree to rounding, not to the bit.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -66,7 +68,8 @@ impl Reducer {
                 let mut state = reducer.lock();
                 if std::mem::replace(&mut state.handed[index], true) {
                     return Err(Error::Config(format!(
-                        "a gradient of `{}` came after its last one; `expect_gradient` announces each in the forward pass",
+                        "a gradient of `{}` came after its last one; `expect_gradient` \
+                         announces each in the forward pass",
                         names[index]
                     )));
                 }

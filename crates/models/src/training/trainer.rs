@@ -1,94 +1,31 @@
 //! The loop: batches, losses, gradients, steps; and every so often a reading, an evaluation, a checkpoint.
 //!
-//! Reading a scalar waits for the device. It happens at readings and checkpoints alone; between them the host only queues work.
+//! Reading a scalar waits for the device. It happens at readings and checkpoints alone; between them the host only
+//! queues work.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use candle_core::{DType, Tensor};
 use serde_json::{Value, json};
 
 use super::adamw::AdamW;
 use super::checkpoint;
+use super::clock::Clock;
 use super::config::TrainConfig;
-use super::distributed::Transport;
 use super::ema::Ema;
 use super::monitor::{LOSS, Monitor, NORM, Reading, TERMS};
 use super::objective::{Objective, Part};
 use super::prepare::{Prepared, prepare};
 use super::recorder::{self, About, Recorder, Snapshot};
 use super::reduce::Reducer;
+use super::run::{Options, Outcome, Progress, Summary};
 use super::schedule;
 use crate::error::{Error, Result};
 use crate::parameters::Parameters;
-
-/// What a run needs besides its settings.
-pub struct Options<'a> {
-    /// Go on from the newest checkpoint, if there is one.
-    pub resume: bool,
-    /// The way to other processes.
-    pub transport: Arc<dyn Transport>,
-    /// Called at each reading, on the first rank.
-    pub progress: &'a mut dyn FnMut(&Progress),
-    /// Set by someone else to end the run early, with a checkpoint.
-    pub stop: Option<&'a AtomicBool>,
-    /// The settings of the phase, written into checkpoints; a resumed run must have the same.
-    pub metadata: Value,
-}
-
-/// How a run is doing.
-#[derive(Clone, Debug)]
-pub struct Progress {
-    /// Steps taken.
-    pub step: u64,
-    /// Steps in all.
-    pub steps: u64,
-    /// The mean loss since the last reading.
-    pub loss: f64,
-    /// The means of its terms.
-    pub terms: Vec<(&'static str, f64)>,
-    /// The rate of the last step.
-    pub rate: f64,
-    /// The mean norm of the gradients before clipping.
-    pub gradient_norm: f64,
-    /// Throughput since the last reading, without evaluations and checkpoints, in `unit`.
-    pub per_second: f64,
-    /// What is counted.
-    pub unit: &'static str,
-    /// Seconds to the end.
-    pub eta_seconds: f64,
-}
-
-/// How a run ended.
-#[derive(Clone, Debug)]
-pub enum Outcome {
-    /// With its last step.
-    Finished(Summary),
-    /// Early, because it was told to.
-    Stopped(Summary),
-}
-
-/// What it left.
-#[derive(Clone, Debug)]
-pub struct Summary {
-    /// Steps taken, those of earlier starts included.
-    pub step: u64,
-    /// The step that this start went on from.
-    pub resumed_from: Option<u64>,
-    /// The last reading of the loss in this start.
-    pub loss: Option<f64>,
-    /// The last evaluation in this start, on the first rank.
-    pub evaluation: BTreeMap<String, f64>,
-    /// The newest checkpoint.
-    pub checkpoint: PathBuf,
-    /// The result, once the run is finished.
-    pub model: Option<PathBuf>,
-    /// What was wrong without stopping the run.
-    pub warnings: Vec<String>,
-}
 
 /// Trains, or goes on training, until the last step, the stop flag or an error.
 pub fn train<O: Objective>(objective: &O, config: &TrainConfig, run: &Path, options: Options<'_>) -> Result<Outcome> {
@@ -297,7 +234,8 @@ impl<'a, 'o, O: Objective> Session<'a, 'o, O> {
         self.options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
-    /// Waits for the device, and brings the scalars of all steps so far to all ranks. Returns whether any wants to stop.
+    /// Waits for the device, and brings the scalars of all steps so far to all ranks. Returns whether any wants to
+    /// stop.
     fn read(&mut self) -> Result<bool> {
         let device = self.objective.parameters().device();
         let unread = std::mem::take(&mut self.unread);
@@ -444,30 +382,5 @@ impl Drop for Tidy<'_> {
     fn drop(&mut self) {
         self.0.set_gradient_hook(None);
         self.0.clear_gradients();
-    }
-}
-
-struct Clock {
-    started: Instant,
-    first_step: u64,
-    reported: Instant,
-    reported_step: u64,
-    /// Since the last report, for evaluations and checkpoints.
-    paused: Duration,
-}
-
-impl Clock {
-    fn start(step: u64) -> Clock {
-        let now = Instant::now();
-        Clock { started: now, first_step: step, reported: now, reported_step: step, paused: Duration::ZERO }
-    }
-
-    /// Steps a second since the last report, without pauses; seconds to the end, with them.
-    fn report(&mut self, step: u64, steps: u64) -> (f64, f64) {
-        let busy = self.reported.elapsed().saturating_sub(self.paused).as_secs_f64().max(1e-9);
-        let speed = (step - self.reported_step) as f64 / busy;
-        let each = self.started.elapsed().as_secs_f64() / (step - self.first_step).max(1) as f64;
-        (self.reported, self.reported_step, self.paused) = (Instant::now(), step, Duration::ZERO);
-        (speed, (steps - step) as f64 * each)
     }
 }

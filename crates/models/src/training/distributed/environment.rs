@@ -26,9 +26,10 @@ impl Environment {
         Environment::from_variables(|name| std::env::var(name).ok())
     }
 
-    /// From variables by name. `torchrun` sets `RANK`, `WORLD_SIZE`, `LOCAL_RANK`, `MASTER_ADDR` and `MASTER_PORT`. Slurm's
-    /// `srun` sets `SLURM_PROCID`, `SLURM_NTASKS` and `SLURM_LOCALID`; the first host of `SLURM_NODELIST` is where ranks meet, at
-    /// a port that follows from `SLURM_JOB_ID`, unless `MASTER_ADDR` and `MASTER_PORT` say otherwise.
+    /// From variables by name. `torchrun` sets `RANK`, `WORLD_SIZE`, `LOCAL_RANK`, `MASTER_ADDR` and `MASTER_PORT`.
+    /// Slurm's `srun` sets `SLURM_PROCID`, `SLURM_NTASKS` and `SLURM_LOCALID`; the first host of `SLURM_NODELIST` is
+    /// where ranks meet, at a port that follows from `SLURM_JOB_ID`, unless `MASTER_ADDR` and `MASTER_PORT` say
+    /// otherwise.
     pub fn from_variables(lookup: impl Fn(&str) -> Option<String>) -> Result<Option<Environment>> {
         let variables = Variables { lookup: &lookup, wrong: Vec::new() };
         if variables.has("RANK") || variables.has("WORLD_SIZE") {
@@ -101,7 +102,8 @@ impl Variables<'_> {
         }
         let wrong = self.wrong.join("; ");
         Err(Error::Config(format!(
-            "this process was started as one of several, but {wrong}; start all with `torchrun` or `srun`, or unset these variables"
+            "this process was started as one of several, but {wrong}; start all with `torchrun` or \
+             `srun`, or unset these variables"
         )))
     }
 

@@ -1,7 +1,7 @@
 //! Sums over TCP, for CPUs: the first rank adds what the others send, in the order of ranks, and answers.
 //!
-//! A thread does it, so that the backward pass goes on meanwhile. Sums are the same bits on every rank, and those that one
-//! process would get from adding the parts in order.
+//! A thread does it, so that the backward pass goes on meanwhile. Sums are the same bits on every rank, and those that
+//! one process would get from adding the parts in order.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,8 +1,8 @@
 //! Several processes that train one model, one for each GPU.
 //!
-//! Each takes its parts of the global batch; gradients are summed over all of them. [`Environment`] says who is who, from the
-//! variables that `torchrun` or Slurm set; a [`Transport`] carries the sums: [`Nccl`] between GPUs, [`Loopback`] over TCP
-//! between CPUs. Both meet at the first rank's address.
+//! Each takes its parts of the global batch; gradients are summed over all of them. [`Environment`] says who is who,
+//! from the variables that `torchrun` or Slurm set; a [`Transport`] carries the sums: [`Nccl`] between GPUs,
+//! [`Loopback`] over TCP between CPUs. Both meet at the first rank's address.
 
 pub mod environment;
 pub mod loopback;
@@ -30,8 +30,8 @@ pub trait Transport: Send + Sync {
     /// How many there are.
     fn world(&self) -> usize;
 
-    /// Starts summing a flat f32 tensor over all ranks and returns at once; the tensor is the transport's from now on. `label`
-    /// says what it holds, and is the same on all ranks.
+    /// Starts summing a flat f32 tensor over all ranks and returns at once; the tensor is the transport's from now on.
+    /// `label` says what it holds, and is the same on all ranks.
     fn begin_sum(&self, label: u64, values: Tensor) -> Result<()>;
 
     /// The sums that were begun, in that order. Work that is queued on the device afterwards sees them.
@@ -103,7 +103,8 @@ pub fn connect(environment: Option<&Environment>, device: &Device) -> Result<Arc
     Err(Error::Transport {
         rank: environment.rank,
         reason: format!(
-            "{} processes are to train on GPUs, and this program was built without NCCL; build it with `--features nccl`",
+            "{} processes are to train on GPUs, and this program was built without NCCL; build \
+             it with `--features nccl`",
             environment.world
         ),
     })
@@ -112,7 +113,8 @@ pub fn connect(environment: Option<&Environment>, device: &Device) -> Result<Arc
 /// Ranks that sum different gradients.
 fn other_sum(rank: usize, peer: usize) -> Error {
     let reason = format!(
-        "rank {peer} sums other gradients than rank {rank}; do all processes run the same program with the same settings?"
+        "rank {peer} sums other gradients than rank {rank}; do all processes run the same \
+         program with the same settings?"
     );
     Error::Transport { rank, reason }
 }

@@ -1,12 +1,12 @@
 //! Sums between GPUs by NCCL, on a stream of their own.
 //!
-//! Ranks meet over TCP, where the first one hands out NCCL's id. A sum is queued on the communication stream after an event of
-//! the compute stream that says its values are there; `finish_sums` makes the compute stream wait for an event after the last
-//! sum. The host waits for neither, so sums run while the backward pass is still being computed.
+//! Ranks meet over TCP, where the first one hands out NCCL's id. A sum is queued on the communication stream after an
+//! event of the compute stream that says its values are there; `finish_sums` makes the compute stream wait for an event
+//! after the last sum. The host waits for neither, so sums run while the backward pass is still being computed.
 //!
-//! NCCL checks nothing: ranks that sum tensors of different lengths wait for ever. So each new label is compared over TCP
-//! first, which costs the first step a few messages and the others nothing. A rank that dies leaves the others waiting inside
-//! NCCL; `torchrun` and `srun --kill-on-bad-exit` end them.
+//! NCCL checks nothing: ranks that sum tensors of different lengths wait for ever. So each new label is compared over
+//! TCP first, which costs the first step a few messages and the others nothing. A rank that dies leaves the others
+//! waiting inside NCCL; `torchrun` and `srun --kill-on-bad-exit` end them.
 //!
 //! All calls come from the thread that computes: Candle's stream is that of the calling thread.
 

@@ -1,7 +1,7 @@
 //! Where ranks meet: each has connections to the first one, which gathers and answers.
 //!
-//! A connection starts with a greeting: eight bytes that name the protocol, then world, rank and channel (u32 each). A message
-//! is a label and a length (u64 each), then its bytes; all little-endian.
+//! A connection starts with a greeting: eight bytes that name the protocol, then world, rank and channel (u32 each). A
+//! message is a label and a length (u64 each), then its bytes; all little-endian.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs as _};
@@ -19,8 +19,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub struct Patience {
     /// For all to come.
     pub meeting: Duration,
-    /// For a rank that is there but says nothing: longer than an evaluation, which the first rank does alone. One that dies is
-    /// noticed at once.
+    /// For a rank that is there but says nothing: longer than an evaluation, which the first rank does alone. One that
+    /// dies is noticed at once.
     pub silence: Duration,
 }
 
@@ -143,7 +143,8 @@ fn accept(
 ) -> Result<Vec<Vec<TcpStream>>> {
     let Environment { world, ref address, port, .. } = *environment;
     let failed = |error: &dyn std::fmt::Display| transport(0, format!("could not listen at port {port}: {error}"));
-    // A name of this machine may mean its loopback device, where nobody else gets through; only what is surely local stays so.
+    // A name of this machine may mean its loopback device, where nobody else gets through; only what is surely local
+    // stays so.
     let local = ["127.0.0.1", "localhost"].contains(&address.as_str());
     let listener = TcpListener::bind((if local { "127.0.0.1" } else { "0.0.0.0" }, port)).map_err(|e| failed(&e))?;
     listener.set_nonblocking(true).map_err(|error| failed(&error))?;
