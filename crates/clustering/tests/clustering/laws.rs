@@ -171,6 +171,19 @@ fn results_do_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
+fn swaps_found_on_a_sample_are_no_worse_for_the_whole() {
+    let values = clouds(40_000, 6);
+    let points = Points::new(&values, 6).unwrap();
+    let run = |swaps, seed| {
+        kmeans(points, &KMeansConfig { clusters: 11, restarts: 1, swaps, seed, ..KMeansConfig::default() }).unwrap()
+    };
+    let (plain, swapped): (Vec<f64>, Vec<f64>) =
+        (0..6).map(|seed| (run(0, seed).inertia, run(32, seed).inertia)).unzip();
+    assert!(swapped.iter().zip(&plain).all(|(swapped, plain)| *swapped <= plain * (1.0 + 1e-6)));
+    assert!(swapped.iter().sum::<f64>() < plain.iter().sum::<f64>(), "{swapped:?} {plain:?}");
+}
+
+#[test]
 fn a_stream_is_clustered_nearly_as_well_as_the_whole() {
     let values = clouds(20_000, 8);
     let points = Points::new(&values, 8).unwrap();
