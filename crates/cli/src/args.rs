@@ -7,6 +7,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use compression::Config;
 
+use crate::train::TrainCommand;
+
 /// The largest multiple of the greedy rounds' steps that the look-ahead may take; more is a slip of the keyboard.
 const MAX_LOOKAHEAD: f64 = 1e6;
 
@@ -54,6 +56,9 @@ Features that are there are not computed again, and a run that was stopped goes 
 Without `--cache` they are in `$REFACTOR_VLA_CACHE`, or in `refactor-vla` where caches of the
 user are.")]
     Features(FeaturesArgs),
+    /// Train one phase on a dataset
+    #[command(subcommand)]
+    Train(TrainCommand),
     /// Print a completion script for a shell
     #[command(after_help = "Example:
   refactor-vla completions bash > ~/.local/share/bash-completion/completions/refactor-vla")]

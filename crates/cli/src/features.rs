@@ -80,7 +80,7 @@ fn encoder(written: &str) -> Result<PixelEncoder, Failure> {
 }
 
 /// Where features are kept if the user does not say.
-fn default_cache() -> Result<PathBuf, Failure> {
+pub(crate) fn default_cache() -> Result<PathBuf, Failure> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set(CACHE_VARIABLE)
         .or_else(|| set("XDG_CACHE_HOME").map(|home| home.join("refactor-vla")))

@@ -13,6 +13,7 @@ mod files;
 mod library;
 mod program;
 mod table;
+mod train;
 mod vocabulary;
 
 use std::process::ExitCode;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         Command::Library(LibraryCommand::Compress(options)) => library::compress(&options),
         Command::Data(command) => data::run(command),
         Command::Features(options) => features::run(&options),
+        Command::Train(command) => train::run(&command),
         Command::Completions { shell } => completions::run(shell),
     };
     match done {

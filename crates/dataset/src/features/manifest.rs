@@ -64,12 +64,7 @@ pub fn numbers_fingerprint(dataset: &Dataset) -> String {
 
 impl Manifest {
     /// That of an encoder's features of a camera.
-    pub(super) fn new(
-        dataset: &Dataset,
-        camera: CameraId,
-        encoder: &dyn FrameEncoder,
-        pictures: String,
-    ) -> Manifest {
+    pub(super) fn new(dataset: &Dataset, camera: CameraId, encoder: &dyn FrameEncoder, pictures: String) -> Manifest {
         Manifest {
             camera: key(dataset, camera).to_owned(),
             encoder: encoder.name(),
