@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use compression::Config;
 
+use crate::eval::EvalCommand;
 use crate::train::TrainCommand;
 
 /// The largest multiple of the greedy rounds' steps that the look-ahead may take; more is a slip of the keyboard.
@@ -59,6 +60,9 @@ user are.")]
     /// Train one phase on a dataset
     #[command(subcommand)]
     Train(TrainCommand),
+    /// Run an experiment: its table, and its figures as JSON
+    #[command(subcommand)]
+    Eval(EvalCommand),
     /// Print a completion script for a shell
     #[command(after_help = "Example:
   refactor-vla completions bash > ~/.local/share/bash-completion/completions/refactor-vla")]

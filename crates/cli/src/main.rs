@@ -7,6 +7,7 @@ mod args;
 mod completions;
 mod corpus;
 mod data;
+mod eval;
 mod failure;
 mod features;
 mod files;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         Command::Data(command) => data::run(command),
         Command::Features(options) => features::run(&options),
         Command::Train(command) => train::run(&command),
+        Command::Eval(command) => eval::run(&command),
         Command::Completions { shell } => completions::run(shell),
     };
     match done {

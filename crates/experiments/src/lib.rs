@@ -13,9 +13,10 @@ pub mod amortizer_phase;
 mod batches;
 pub mod embeddings;
 pub mod error;
-
+pub mod kernel_agreement;
+pub mod matrix;
 pub mod prepared;
-
+pub mod recursive_pour;
 pub mod run;
 pub mod scores;
 pub mod settings;

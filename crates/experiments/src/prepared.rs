@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use candle_core::Device;
-use dataset::{FragmentId, FragmentIndex, PROBE_SIZE, Split, probe};
+use dataset::{Dataset, FragmentId, FragmentIndex, PROBE_SIZE, Split, probe};
 use models::{FragmentTable, Precision, Scales, TableOptions};
 
 use crate::error::Result;
@@ -69,7 +69,7 @@ impl Prepared {
         let columns = source.dataset.columns();
         let tasks: Vec<i64> = drawn.iter().map(|at| i64::from(index.get(*at).task.0)).collect();
         let frames = columns.labels.get(PHASE);
-        let phases = frames.map(|phases| drawn.iter().map(|at| commonest(&phases[index.get(*at).frames])).collect());
+        let phases = phases_of(&source.dataset, &index, &drawn);
         let episodes = frames.map(|phases| {
             index.episodes().iter().map(|episode| phases[spans[episode.at()].frames.clone()].to_vec()).collect()
         });
@@ -82,6 +82,11 @@ impl Prepared {
     pub fn table(&self, scales: Scales, device: &Device, precision: Precision, discount: f64) -> Result<FragmentTable> {
         let options = TableOptions { device: device.clone(), precision, discount };
         Ok(FragmentTable::new(&self.source.dataset, &self.source.caches, scales, &options)?)
+    }
+
+    /// The phases of some fragments of an index, where the dataset has phases.
+    pub fn phases_of(&self, index: &FragmentIndex, fragments: &[FragmentId]) -> Option<Vec<i64>> {
+        phases_of(&self.source.dataset, index, fragments)
     }
 
     /// Whether it has rewards, so that returns can be learned.
@@ -106,6 +111,11 @@ impl HeldOut {
 /// The first frames of some fragments.
 pub(crate) fn starts(index: &FragmentIndex, fragments: &[FragmentId]) -> Vec<usize> {
     fragments.iter().map(|at| index.get(*at).frames.start).collect()
+}
+
+fn phases_of(dataset: &Dataset, index: &FragmentIndex, fragments: &[FragmentId]) -> Option<Vec<i64>> {
+    let phases = dataset.columns().labels.get(PHASE)?;
+    Some(fragments.iter().map(|at| commonest(&phases[index.get(*at).frames])).collect())
 }
 
 /// The commonest, and of equally common ones the lowest.

@@ -19,8 +19,9 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 
 /// Names and texts of the presets, from small to large.
-pub const PRESETS: [(&str, &str); 4] = [
+pub const PRESETS: [(&str, &str); 5] = [
     ("tiny", include_str!("../presets/tiny.toml")),
+    ("pour", include_str!("../presets/pour.toml")),
     ("small", include_str!("../presets/small.toml")),
     ("m188", include_str!("../presets/m188.toml")),
     ("m430", include_str!("../presets/m430.toml")),
