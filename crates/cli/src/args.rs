@@ -7,6 +7,9 @@ use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use compression::Config;
 
+use crate::eval::EvalCommand;
+use crate::train::TrainCommand;
+
 /// The largest multiple of the greedy rounds' steps that the look-ahead may take; more is a slip of the keyboard.
 const MAX_LOOKAHEAD: f64 = 1e6;
 
@@ -58,6 +61,12 @@ Features that are there are not computed again, and a run that was stopped goes 
 Without `--cache` they are in `$REFACTOR_VLA_CACHE`, or in `refactor-vla` where caches of the
 user are.")]
     Features(FeaturesArgs),
+    /// Train one phase on a dataset
+    #[command(subcommand)]
+    Train(TrainCommand),
+    /// Run an experiment: its table, and its figures as JSON
+    #[command(subcommand)]
+    Eval(EvalCommand),
     /// Print a completion script for a shell
     #[command(after_help = "Example:
   refactor-vla completions bash > ~/.local/share/bash-completion/completions/refactor-vla")]

@@ -93,6 +93,43 @@ impl From<dataset::Error> for Failure {
     }
 }
 
+impl From<models::Error> for Failure {
+    fn from(error: models::Error) -> Failure {
+        match error {
+            models::Error::Dataset(error) => error.into(),
+            error @ models::Error::NoDevice { .. } => Problem::new(error.to_string())
+                .hint("`--device cpu` works everywhere, `--device auto` takes what is there")
+                .into(),
+            other => Problem::new(other.to_string()).into(),
+        }
+    }
+}
+
+impl From<experiments::Error> for Failure {
+    fn from(error: experiments::Error) -> Failure {
+        use experiments::Error;
+        let message = error.to_string();
+        match error {
+            Error::Dataset(error) => error.into(),
+            Error::Models(error) => error.into(),
+            Error::NoDataset { .. } => Problem::new(message)
+                .fact("expected", "a directory in the LeRobot format v3.0, or `embedded:libero_goal_mini`")
+                .hint("`refactor-vla data inspect DIR` shows what a directory holds")
+                .into(),
+            Error::NoFeatures { advice, .. } => Problem::new(message).hint(advice).into(),
+            Error::RunExists { .. } => Problem::new(message)
+                .fact("expected", "a directory that is empty or does not exist")
+                .hint("go on with `--resume`, or give another `--out`")
+                .into(),
+            Error::Settings(list) => match &list[..] {
+                [_] => Problem::new(message).into(),
+                _ => Problem::new("there are settings that cannot be").list(list).into(),
+            },
+            _ => Problem::new(message).into(),
+        }
+    }
+}
+
 impl Failure {
     /// A failure to write to stdout.
     pub(crate) fn stdout(error: &io::Error) -> Failure {

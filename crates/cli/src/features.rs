@@ -136,7 +136,7 @@ fn not_loaded(folder: &str, error: EncoderError) -> Problem {
 }
 
 /// Where features are kept if the user does not say.
-fn default_cache() -> Result<PathBuf, Failure> {
+pub(crate) fn default_cache() -> Result<PathBuf, Failure> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set(CACHE_VARIABLE)
         .or_else(|| set("XDG_CACHE_HOME").map(|home| home.join("refactor-vla")))

@@ -7,12 +7,14 @@ mod args;
 mod completions;
 mod corpus;
 mod data;
+mod eval;
 mod failure;
 mod features;
 mod files;
 mod library;
 mod program;
 mod table;
+mod train;
 mod vocabulary;
 
 use std::process::ExitCode;
@@ -26,6 +28,8 @@ fn main() -> ExitCode {
         Command::Library(LibraryCommand::Compress(options)) => library::compress(&options),
         Command::Data(command) => data::run(command),
         Command::Features(options) => features::run(&options),
+        Command::Train(command) => train::run(&command),
+        Command::Eval(command) => eval::run(&command),
         Command::Completions { shell } => completions::run(shell),
     };
     match done {

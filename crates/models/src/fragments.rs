@@ -121,6 +121,13 @@ impl FragmentTable {
         })
     }
 
+    /// The same with states in the place of features, for a dataset without cameras whose states are all there is to see.
+    pub fn with_states_as_features(mut self, precision: Precision) -> Result<FragmentTable> {
+        self.features = Some(self.states.to_dtype(precision.dtype())?);
+        self.scales.features = self.scales.states.clone();
+        Ok(self)
+    }
+
     /// Fragments by their first frames, all of one length and each within an episode.
     pub fn gather(&self, starts: &[usize], length: usize) -> Result<FragmentBatch> {
         if starts.is_empty() || length == 0 {
@@ -323,6 +330,10 @@ mod tests {
         let span = dataset.spans()[7].frames.clone();
         let batch = table.gather(&[span.start], span.len()).unwrap();
         assert_eq!(batch.features.dims(), [1, span.len(), 0]);
+        let seeing = table.clone().with_states_as_features(Precision::F32).unwrap();
+        assert_eq!(seeing.widths().features, seeing.widths().states);
+        let seen = seeing.gather(&[span.start], span.len()).unwrap().features.flatten_all().unwrap();
+        assert_eq!(seen.to_vec1::<f32>().unwrap(), batch.states.flatten_all().unwrap().to_vec1::<f32>().unwrap());
         let rewards = batch.rewards.unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
         let returns = batch.returns.unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
         assert_eq!(rewards, dataset.columns().rewards.as_ref().unwrap()[span.clone()]);

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! <directory>/<pictures>-<encoder>/<first frame>.safetensors      one tensor `features`, f16 [frames, width]
+//!                                  features.json                  what they are, once all are there
 //! ```
 //! `pictures` and `encoder` are the first 16 digits of the two fingerprints. A shard is written beside its place and
 //! renamed, so a shard that is there is whole, and filling that was stopped goes on with the first one that is not. Reading
@@ -18,6 +19,7 @@ use half::slice::HalfFloatSliceExt as _;
 use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorView};
 
+use super::manifest::Manifest;
 use super::{FrameEncoder, fingerprint};
 use crate::fault::{Error, Fault};
 use crate::files::{Blob, Root, unreadable};
@@ -110,7 +112,8 @@ impl FeatureCache {
         progress: &mut dyn FnMut(Filling),
     ) -> Result<FeatureCache, Error> {
         let cache = Root::Directory(directory.to_path_buf());
-        let folder = folder(&fingerprint(dataset, camera)?, &encoder.fingerprint());
+        let pictures = fingerprint(dataset, camera)?;
+        let folder = folder(&pictures, &encoder.fingerprint());
         let width = encoder.width();
         let place = directory.join(&folder);
         fs::create_dir_all(&place).map_err(|error| unwritable(&place.display().to_string(), &error))?;
@@ -133,8 +136,16 @@ impl FeatureCache {
             progress(known(frames.end));
             shards.push(shard);
         }
+        Manifest::new(dataset, camera, encoder, pictures).write(&place)?;
         let frames = dataset.frames();
         Ok(FeatureCache { folder, width, frames, encoded, shard: shard_length(frames), shards })
+    }
+
+    /// Those of a folder that says what they are; `None` if any are missing.
+    pub(super) fn at(cache: &Root, folder: String, manifest: &Manifest) -> Option<FeatureCache> {
+        let Manifest { width, frames, .. } = *manifest;
+        let shards = ranges(frames).map(|frames| shard(cache, &folder, &frames, width)).collect::<Option<Vec<_>>>()?;
+        Some(FeatureCache { folder, width, frames, encoded: 0, shard: shard_length(frames), shards })
     }
 
     /// Where it is, below the directory or root of the cache.

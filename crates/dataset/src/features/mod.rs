@@ -6,10 +6,12 @@
 
 mod cache;
 mod fingerprint;
+mod manifest;
 mod pixels;
 
 pub use cache::{FeatureCache, Filling};
 pub use fingerprint::fingerprint;
+pub use manifest::{Manifest, find, numbers_fingerprint};
 pub use pixels::PixelEncoder;
 
 use crate::frame::Frame;

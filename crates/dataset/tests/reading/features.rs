@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dataset::features::{FeatureCache, Filling, FrameEncoder, PixelEncoder};
+use dataset::features::{FeatureCache, Filling, FrameEncoder, PixelEncoder, find};
 use dataset::{CameraId, Dataset, Error, Frame, FrameIndex, FrameOptions, FrameReader, Overrides, Root, embedded};
 
 /// Counts the pictures that it sees, and gives up after some.
@@ -140,4 +140,40 @@ fn a_few_changed_bytes_of_a_video_are_other_pictures() {
     *video = content.into();
     let after = fingerprint_of(changed);
     assert!(before[0] != after[0] && before[1] == after[1] && before[0] != before[1]);
+}
+
+#[test]
+fn features_are_found_without_pictures_but_not_for_other_numbers_or_pictures() {
+    let Some(Root::Memory { name, files }) = embedded("libero_goal_mini") else { panic!("it is in memory") };
+    let with = |change: &dyn Fn(&mut std::collections::BTreeMap<String, bytes::Bytes>)| {
+        let mut files = (*files).clone();
+        change(&mut files);
+        let root = Root::Memory { name: name.clone(), files: std::sync::Arc::new(files) };
+        Dataset::open(root, &Overrides::default()).unwrap()
+    };
+    let dataset = with(&|_| {});
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Root::Directory(folder.path().to_path_buf());
+    assert!(find(&dataset, CameraId(0), &cache).is_empty());
+    let (filled, _) = fill(&dataset, &mut counting(3, usize::MAX), folder.path()).unwrap();
+    fill(&dataset, &mut counting(2, usize::MAX), folder.path()).unwrap();
+
+    let bare = with(&|files| files.retain(|file, _| !file.starts_with("videos/")));
+    let found = find(&bare, CameraId(0), &cache);
+    assert_eq!(found.iter().map(|(it, _)| it.encoder.as_str()).collect::<Vec<_>>(), ["pixels 2×2", "pixels 3×3"]);
+    assert_eq!(found[1].0.width, 27);
+    let mut rows = [vec![0.0; 40 * 27], vec![0.0; 40 * 27]];
+    filled.read(500..540, &mut rows[0]).unwrap();
+    found[1].1.read(500..540, &mut rows[1]).unwrap();
+    assert_eq!(rows[0], rows[1]);
+    assert!(find(&bare, CameraId(1), &cache).is_empty(), "another camera");
+
+    let video = "videos/observation.images.image/chunk-000/file-000.mp4";
+    let other = with(&|files| {
+        let mut content = files[video].to_vec();
+        let middle = content.len() / 2;
+        content[middle] ^= 1;
+        files.insert(video.to_owned(), content.into());
+    });
+    assert!(find(&other, CameraId(0), &cache).is_empty(), "other pictures");
 }

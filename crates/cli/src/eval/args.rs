@@ -1,0 +1,130 @@
+//! `eval …` as it is typed.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use experiments::matrix::Mode;
+use models::DeviceChoice;
+
+use crate::args::KeyArgs;
+use crate::train::{FeatureArgs, SourceArgs};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum EvalCommand {
+    /// Train phases A and C in every mode, and table how fragments cluster into tasks and phases
+    #[command(after_help = "Examples:
+  refactor-vla eval phase-c --preset tiny --seeds 1 --out runs/matrix
+  refactor-vla eval phase-c --dataset demos/libero_goal --dataset demos/libero_10 --features features \\
+      --preset m188 --device cuda:0 --jobs 4 --out runs/matrix
+  refactor-vla eval phase-c --modes none,task_index --set world_model.train.steps=2000 --out runs/two
+
+Cells that are finished are not run again: the same command goes on where it was stopped, and a
+longer list of modes, seeds or datasets adds to what is there.")]
+    PhaseC(PhaseCArgs),
+    /// Compare the three forms of the behavioural kernel with each other
+    #[command(after_help = "Example:
+  refactor-vla eval kernel runs/a runs/c --json")]
+    Kernel(KernelArgs),
+    /// Measure how wrong imagined returns are, on RecursivePour, where the true ones are known
+    #[command(after_help = "Examples:
+  refactor-vla eval recursive-pour
+  refactor-vla eval recursive-pour --seeds 1 --set train.steps=300 --json")]
+    RecursivePour(PourArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct PhaseCArgs {
+    /// A dataset: a directory, or `embedded:libero_goal_mini`; may be given several times
+    #[arg(long, value_name = "DIR", default_value = "embedded:libero_goal_mini")]
+    pub(crate) dataset: Vec<String>,
+    /// The directory of results, made or gone on with
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Which modes: `untrained`, `none`, `supcon`, `episode_contrast`, `episode_contrast_direct`,
+    /// `task_index` [default: all]
+    #[arg(long, value_name = "MODE", value_delimiter = ',')]
+    pub(crate) modes: Vec<Mode>,
+    /// How many seeds of each cell
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(crate) seeds: u64,
+    #[command(flatten)]
+    pub(crate) features: FeatureArgs,
+    /// Sizes and lengths: `tiny`, `small`, `m188`, `m430`, or a TOML file of differences
+    #[arg(long, value_name = "PRESET", default_value = "small")]
+    pub(crate) preset: String,
+    /// Change a setting, such as `world_model.train.steps=100` or `amortizer.batch=64`
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) sets: Vec<String>,
+    /// How many cells at once, each in a process of its own
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) jobs: u16,
+    /// `auto`, `cpu` or `cuda:N`
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(crate) device: DeviceChoice,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Run one cell and print nothing: what this command starts for `--jobs`
+    #[arg(long, value_name = "MODE:SEED", hide = true)]
+    pub(crate) cell: Option<String>,
+    #[command(flatten)]
+    pub(crate) keys: KeyArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct KernelArgs {
+    /// The run of a world model
+    pub(crate) world_model: PathBuf,
+    /// The run of an amortizer
+    pub(crate) amortizer: PathBuf,
+    #[command(flatten)]
+    pub(crate) data: SourceArgs,
+    /// Held-out fragments, compared in pairs
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(3..=4096))]
+    pub(crate) fragments: u32,
+    /// Training fragments that the separable form learns from
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(2..))]
+    pub(crate) lessons: u32,
+    /// Steps of the separable form's training
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) steps: u64,
+    /// k, steps that are imagined
+    #[arg(long, value_name = "K", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub(crate) horizon: u32,
+    /// Visited states from which fragments are imagined
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) starts: u32,
+    /// `auto`, `cpu` or `cuda:N`
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(crate) device: DeviceChoice,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) keys: KeyArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct PourArgs {
+    /// How many seeds of the model
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(crate) seeds: u64,
+    /// Demonstrations of each depth
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) demos: u32,
+    /// Pairs of a state and a fragment, of each depth
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) pairs: u32,
+    /// Sizes and lengths: a preset's name, or a TOML file of differences
+    #[arg(long, value_name = "PRESET", default_value = "pour")]
+    pub(crate) preset: String,
+    /// Change a setting, such as `train.steps=300`; may be given several times
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) sets: Vec<String>,
+    /// `auto`, `cpu` or `cuda:N`
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(crate) device: DeviceChoice,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}

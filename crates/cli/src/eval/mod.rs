@@ -1,0 +1,119 @@
+//! `eval …`: experiments, each a table and JSON.
+
+mod args;
+mod phase_c;
+
+use experiments::kernel_agreement::{KernelOptions, KernelReport, kernel_agreement};
+use experiments::matrix::Statistic;
+use experiments::recursive_pour::{PAPER_BY_DEPTH, PAPER_SUP, PourOptions, PourReport, recursive_pour};
+use experiments::run::{load_amortizer, load_world_model};
+use experiments::{WorldModelSettings, resolve};
+use models::kernel::KernelConfig;
+
+pub(crate) use self::args::EvalCommand;
+use self::args::{KernelArgs, PourArgs};
+use crate::failure::{Failure, Problem};
+use crate::files;
+use crate::table::{Align, table};
+use crate::train::{prepared, stop_flag, training};
+
+/// Runs one of the commands.
+pub(crate) fn run(command: &EvalCommand) -> Result<(), Failure> {
+    match command {
+        EvalCommand::PhaseC(options) => phase_c::run(options),
+        EvalCommand::Kernel(options) => kernel(options),
+        EvalCommand::RecursivePour(options) => pour(options),
+    }
+}
+
+fn kernel(options: &KernelArgs) -> Result<(), Failure> {
+    let device = options.device.open()?;
+    let (world_model, amortizer) =
+        (load_world_model(&options.world_model, &device)?, load_amortizer(&options.amortizer, &device)?);
+    let prepared = prepared(&options.data, &options.keys, world_model.record.model.horizon)?;
+    let settings = KernelOptions {
+        fragments: options.fragments as usize,
+        lessons: options.lessons as usize,
+        steps: options.steps,
+        kernel: KernelConfig {
+            horizon: options.horizon as usize,
+            starts: options.starts as usize,
+            ..KernelConfig::default()
+        },
+    };
+    let stop = stop_flag()?;
+    let report = training("separable kernel", options.steps, |progress| {
+        kernel_agreement(&prepared, &world_model, &amortizer, settings, &device, Some(stop), progress)
+    })?;
+    let report = report.ok_or_else(stopped)?;
+    match options.json {
+        true => files::print(&files::json_bytes(&report)?),
+        false => files::print(kernel_text(&report).as_bytes()),
+    }
+}
+
+fn kernel_text(report: &KernelReport) -> String {
+    let columns = [
+        ("form", Align::Left),
+        ("Spearman with mc", Align::Right),
+        ("NMI task", Align::Right),
+        ("NMI phase", Align::Right),
+    ];
+    let maybe = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.3}"));
+    let row = |form: &experiments::kernel_agreement::FormScores| {
+        vec![form.form.clone(), maybe(form.spearman), format!("{:.3}", form.nmi_task), maybe(form.nmi_phase)]
+    };
+    let (value, rollout) = report.parts;
+    format!(
+        "{}: {} held-out fragments, {} pairs; mean |ΔV| {value:.4}, mean W₂ {rollout:.4}\n\n{}",
+        report.dataset,
+        report.fragments,
+        report.pairs,
+        table(&columns, &report.forms.iter().map(row).collect::<Vec<_>>())
+    )
+}
+
+fn pour(options: &PourArgs) -> Result<(), Failure> {
+    let settings: WorldModelSettings = resolve(&options.preset, &options.sets)?;
+    let device = options.device.open()?;
+    let stop = stop_flag()?;
+    let wanted = PourOptions { seeds: options.seeds, demos: options.demos as usize, pairs: options.pairs as usize };
+    let report = training("recursive pour", settings.train.steps * options.seeds, |progress| {
+        recursive_pour(&settings, wanted, &device, Some(stop), &mut |seed, told| {
+            let mut told = told.clone();
+            told.step += seed * told.steps;
+            told.eta_seconds *= 1.0 + (options.seeds - 1 - seed) as f64;
+            progress(&told);
+        })
+    })?;
+    let report = report.ok_or_else(stopped)?;
+    match options.json {
+        true => files::print(&files::json_bytes(&report)?),
+        false => files::print(pour_text(&report).as_bytes()),
+    }
+}
+
+fn pour_text(report: &PourReport) -> String {
+    let columns = [("η", Align::Left), ("ours", Align::Right), ("paper", Align::Right)];
+    let shown = |it: &Statistic| match it.std {
+        None => format!("{:.3}", it.mean),
+        Some(std) => format!("{:.3} ± {std:.3}", it.mean),
+    };
+    let mut rows: Vec<Vec<String>> = (report.by_depth.iter().zip(PAPER_BY_DEPTH).enumerate())
+        .map(|(at, (ours, paper))| vec![format!("depth {}", at + 1), shown(ours), format!("{paper:.3}")])
+        .collect();
+    let (mean, std) = PAPER_SUP;
+    rows.push(vec!["sup".to_owned(), shown(&report.sup), format!("{mean:.3} ± {std:.3}")]);
+    rows.push(vec!["mean error".to_owned(), shown(&report.mean_error), "-".to_owned()]);
+    let nmi = report.seeds.iter().map(|seed| seed.clustering.nmi).sum::<f64>() / report.seeds.len().max(1) as f64;
+    format!(
+        "{}\nover {} seeds; returns reach {:.3}; NMI of z_T against role × depth, k = 16: {nmi:.3}\n",
+        table(&columns, &rows),
+        report.seeds.len(),
+        report.largest_return,
+    )
+}
+
+fn stopped() -> Failure {
+    Problem::new("stopped before there was a result").hint("run the same command again").into()
+}

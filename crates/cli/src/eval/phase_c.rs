@@ -1,0 +1,181 @@
+//! `eval phase-c`: the matrix, in this process or in several.
+
+use std::collections::VecDeque;
+use std::env;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use dataset::FRAGMENT_LENGTH;
+use experiments::matrix::{CellResult, Mode, Plan, matrix};
+use experiments::run::{write_json, write_text};
+use experiments::scores::Scores;
+use experiments::settings::Settings;
+use experiments::{AmortizerSettings, Prepared, WorldModelSettings, resolve};
+
+use super::args::PhaseCArgs;
+use crate::failure::{Failure, Problem};
+use crate::files;
+use crate::train::{open_source, stop_flag, training};
+
+/// How often children are looked at.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Runs what is missing, and prints the table of all there is.
+pub(crate) fn run(options: &PhaseCArgs) -> Result<(), Failure> {
+    let (for_world_model, for_amortizer) = sections(&options.sets)?;
+    let world_model: WorldModelSettings = resolve(&options.preset, &for_world_model)?;
+    let amortizer: AmortizerSettings = resolve(&options.preset, &for_amortizer)?;
+    let stop = stop_flag()?;
+    let device = options.device.open()?;
+    let plan = Plan {
+        out: &options.out,
+        world_model: &world_model,
+        amortizer: &amortizer,
+        preset: &options.preset,
+        device: &device,
+        stop: Some(stop),
+    };
+    let open = |dataset: &str| -> Result<Prepared, Failure> {
+        let source = open_source(dataset, &options.features, &options.keys)?;
+        Ok(Prepared::new(source, options.features.hold_out, world_model.model.horizon.min(FRAGMENT_LENGTH))?)
+    };
+    if let Some(cell) = &options.cell {
+        let (mode, seed) = parsed_cell(cell)?;
+        let prepared = open(options.dataset.first().map_or("", String::as_str))?;
+        return watched(&plan, &prepared, mode, seed)?.map(drop).ok_or_else(stopped);
+    }
+    let modes = if options.modes.is_empty() { Mode::ALL.to_vec() } else { options.modes.clone() };
+    let (mut raw, mut cells, mut wanted) = (Vec::<(String, Scores)>::new(), Vec::new(), VecDeque::new());
+    let mut datasets = Vec::new();
+    for written in &options.dataset {
+        let prepared = open(written)?;
+        raw.push((prepared.source.name.clone(), plan.raw(&prepared)?));
+        for (mode, seed) in modes.iter().flat_map(|mode| (0..options.seeds).map(move |seed| (*mode, seed))) {
+            wanted.push_back(Cell { dataset: datasets.len(), mode, seed });
+        }
+        datasets.push((written.as_str(), prepared));
+    }
+    if options.jobs > 1 {
+        in_children(options, &plan, &datasets, wanted.clone(), stop)?;
+    }
+    for Cell { dataset, mode, seed } in wanted {
+        cells.push(watched(&plan, &datasets[dataset].1, mode, seed)?.ok_or_else(stopped)?);
+    }
+    let matrix = matrix(&raw, cells)?;
+    write_json(&options.out.join("results.json"), &matrix)?;
+    write_text(&options.out.join("table.md"), matrix.markdown().as_bytes())?;
+    match options.json {
+        true => files::print(&files::json_bytes(&matrix)?),
+        false => files::print(matrix.markdown().as_bytes()),
+    }
+}
+
+/// One cell of the matrix; `dataset` is its place among those that were given.
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    dataset: usize,
+    mode: Mode,
+    seed: u64,
+}
+
+/// Runs a cell with a bar.
+fn watched(plan: &Plan<'_>, prepared: &Prepared, mode: Mode, seed: u64) -> Result<Option<CellResult>, Failure> {
+    let what = format!("{} {mode} seed {seed}", prepared.source.name);
+    Ok(training(&what, plan.world_model.train.steps, |progress| {
+        plan.run(prepared, mode, seed, &mut |_, told| progress(told))
+    })?)
+}
+
+/// Runs what is missing in processes of this program. Their results are files, which the caller then finds.
+fn in_children(
+    options: &PhaseCArgs,
+    plan: &Plan<'_>,
+    datasets: &[(&str, Prepared)],
+    mut wanted: VecDeque<Cell>,
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
+    let program = env::current_exe().map_err(|error| Problem::new(format!("cannot find this program: {error}")))?;
+    let mut running: Vec<(String, Child)> = Vec::new();
+    let mut failed = Vec::new();
+    while !wanted.is_empty() || !running.is_empty() {
+        if stop.load(Ordering::Relaxed) {
+            wanted.clear();
+        }
+        while running.len() < usize::from(options.jobs) {
+            let Some(Cell { dataset, mode, seed }) = wanted.pop_front() else { break };
+            let (written, prepared) = &datasets[dataset];
+            if plan.result(&prepared.source.name, mode, seed)?.is_some() {
+                continue;
+            }
+            let mut command = Command::new(&program);
+            command.args(repeated(written, &format!("{mode}:{seed}"))).stdin(Stdio::null()).stdout(Stdio::null());
+            let child = command.spawn().map_err(|error| Problem::new(format!("cannot start a process: {error}")))?;
+            running.push((format!("{} {mode} seed {seed}", prepared.source.name), child));
+        }
+        let mut left = Vec::new();
+        for (name, mut child) in running {
+            match child.try_wait() {
+                Ok(None) => left.push((name, child)),
+                Ok(Some(status)) if status.success() => {}
+                Ok(Some(status)) => failed.push(format!("{name}: {status}")),
+                Err(error) => failed.push(format!("{name}: {error}")),
+            }
+        }
+        running = left;
+        std::thread::sleep(LOOK);
+    }
+    match (stop.load(Ordering::Relaxed), failed.is_empty()) {
+        (true, _) => Err(stopped()),
+        (false, true) => Ok(()),
+        (false, false) => Err(Problem::new("some cells failed; what they said is above")
+            .list(failed)
+            .hint("the same command runs those that are missing; `--jobs 1` runs them one by one")
+            .into()),
+    }
+}
+
+/// This command's own arguments, for one dataset and one cell.
+fn repeated(dataset: &str, cell: &str) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut given = env::args().skip(1);
+    while let Some(argument) = given.next() {
+        match argument.as_str() {
+            "--dataset" => drop(given.next()),
+            "--json" => {}
+            _ if argument.starts_with("--dataset=") => {}
+            _ => kept.push(argument),
+        }
+    }
+    kept.extend(["--dataset", dataset, "--cell", cell].map(str::to_owned));
+    kept
+}
+
+fn parsed_cell(text: &str) -> Result<(Mode, u64), Failure> {
+    let parts = text.split_once(':').and_then(|(mode, seed)| Some((mode.parse().ok()?, seed.parse().ok()?)));
+    parts.ok_or_else(|| Problem::new(format!("`{text}` is no cell; wanted `MODE:SEED`")).into())
+}
+
+/// Settings by the phase that they are for.
+fn sections(sets: &[String]) -> Result<(Vec<String>, Vec<String>), Failure> {
+    let (mut world_model, mut amortizer, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
+    for set in sets {
+        let of = |section: &str| set.strip_prefix(section).and_then(|rest| rest.strip_prefix('.')).map(str::to_owned);
+        match (of(WorldModelSettings::SECTION), of(AmortizerSettings::SECTION)) {
+            (Some(rest), _) => world_model.push(rest),
+            (None, Some(rest)) => amortizer.push(rest),
+            (None, None) => wrong.push(format!("`{set}`")),
+        }
+    }
+    match wrong.is_empty() {
+        true => Ok((world_model, amortizer)),
+        false => Err(Problem::new("it is not said which phase these settings are for")
+            .list(wrong)
+            .hint("write `world_model.` or `amortizer.` before them, as in `world_model.train.steps=100`")
+            .into()),
+    }
+}
+
+fn stopped() -> Failure {
+    Problem::new("stopped; finished cells and checkpoints are kept").hint("the same command goes on").into()
+}

@@ -1,0 +1,104 @@
+//! `train …` as it is typed.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use models::DeviceChoice;
+
+use crate::args::KeyArgs;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TrainCommand {
+    /// Phase A: a world model of fragments, whose latents say what a fragment does
+    #[command(after_help = "Examples:
+  refactor-vla train world-model --out runs/a
+  refactor-vla train world-model --out runs/a --resume
+  refactor-vla train world-model --dataset demos/libero_goal --features features \\
+      --preset m188 --set model.contrast=episode_contrast --device cuda:0 --out runs/a
+
+Ctrl-C writes a checkpoint and ends the run; `--resume` goes on with the result of a run that was
+never stopped. Several processes train together when `torchrun` or `srun` starts them.")]
+    WorldModel(WorldModelArgs),
+    /// Phase C: an amortizer, which embeds fragments so that what does the same is close
+    #[command(after_help = "Examples:
+  refactor-vla train amortizer --teacher runs/a --out runs/c
+  refactor-vla train amortizer --teacher runs/a --vision --out runs/c-vision
+  refactor-vla train amortizer --set supervision=task_index --out runs/bound
+
+It learns from the world model that `--teacher` names, unless `supervision` is set to `task_index`
+or to `episode_contrast`.")]
+    Amortizer(AmortizerArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct WorldModelArgs {
+    #[command(flatten)]
+    pub(crate) phase: PhaseArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct AmortizerArgs {
+    /// The run of the world model to learn from
+    #[arg(long, value_name = "RUN")]
+    pub(crate) teacher: Option<PathBuf>,
+    /// Let it see the pictures' features, not states and actions alone
+    #[arg(long)]
+    pub(crate) vision: bool,
+    #[command(flatten)]
+    pub(crate) phase: PhaseArgs,
+}
+
+/// What all phases take.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PhaseArgs {
+    /// The directory to make: checkpoints, metrics, the model
+    #[arg(long, value_name = "RUN")]
+    pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) data: SourceArgs,
+    /// Sizes and lengths: `tiny`, `small`, `m188`, `m430`, or a TOML file of differences
+    #[arg(long, value_name = "PRESET", default_value = "small")]
+    pub(crate) preset: String,
+    /// Change a setting, such as `train.steps=100` or `model.layers=2`; may be given several times
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) sets: Vec<String>,
+    /// Go on with the run in the directory, if there is one
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Of weights, batches and noise: the same seed gives the same model
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// `auto`, `cpu` or `cuda:N`
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(crate) device: DeviceChoice,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) keys: KeyArgs,
+}
+
+/// A dataset with its features.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SourceArgs {
+    /// The dataset: a directory, or `embedded:libero_goal_mini`
+    #[arg(long, value_name = "DIR", default_value = "embedded:libero_goal_mini")]
+    pub(crate) dataset: String,
+    #[command(flatten)]
+    pub(crate) features: FeatureArgs,
+}
+
+/// Where features come from.
+#[derive(Debug, clap::Args)]
+pub(crate) struct FeatureArgs {
+    /// Whose features: a name such as `dinov2-small cls`, or `pixels:SIDE`, which needs no weights
+    /// [default: the only ones that are there]
+    #[arg(long, value_name = "ENCODER")]
+    pub(crate) encoder: Option<String>,
+    /// The directory that `refactor-vla features --cache` filled [default: the same as there]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) features: Option<PathBuf>,
+    /// Episodes of each task to judge by, not to learn from [default: 2, or 1 if there are fewer than 5]
+    #[arg(long, value_name = "N")]
+    pub(crate) hold_out: Option<usize>,
+}

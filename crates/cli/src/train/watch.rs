@@ -1,0 +1,80 @@
+//! Bars on stderr, if somebody is there to see them, and Ctrl-C.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dataset::features::Filling;
+use indicatif::{ProgressBar, ProgressStyle};
+use models::training::Progress;
+
+use crate::failure::{Failure, Problem};
+
+/// Set by Ctrl-C.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// A flag that Ctrl-C sets. Pressed again, it ends the program.
+pub(crate) fn stop_flag() -> Result<&'static AtomicBool, Failure> {
+    let set = ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(2);
+        }
+        let _ = io::stderr().write_all(b"\nwriting a checkpoint; press Ctrl-C again to end without\n");
+    });
+    match set {
+        Ok(()) | Err(ctrlc::Error::MultipleHandlers) => Ok(&STOP),
+        Err(error) => Err(Problem::new(format!("cannot listen for Ctrl-C: {error}")).into()),
+    }
+}
+
+/// Trains with a bar: loss, throughput, time left.
+pub(crate) fn training<T>(what: &str, steps: u64, work: impl FnOnce(&mut dyn FnMut(&Progress)) -> T) -> T {
+    let Some(bar) = bar(steps, "{elapsed} {bar:30} {pos}/{len} {msg}") else { return work(&mut |_| {}) };
+    bar.set_message(what.to_owned());
+    let done = work(&mut |progress| {
+        let Progress { step, loss, per_second, unit, eta_seconds, .. } = progress;
+        bar.set_position(*step);
+        bar.set_message(format!("{what}, loss {loss:.4}, {per_second:.0} {unit}/s, {} left", time(*eta_seconds)));
+    });
+    bar.finish_and_clear();
+    done
+}
+
+/// Makes features with a bar.
+pub(crate) fn filling<T>(work: impl FnOnce(&mut dyn FnMut(Filling)) -> T) -> T {
+    let Some(bar) = bar(0, "{elapsed} {bar:30} {pos}/{len} pictures, {per_sec}, {eta} left") else {
+        return work(&mut |_| {});
+    };
+    let done = work(&mut |filling| {
+        bar.set_length(filling.frames as u64);
+        bar.set_position(filling.done as u64);
+    });
+    bar.finish_and_clear();
+    done
+}
+
+/// Says what was wrong without stopping anything.
+pub(crate) fn warn(warnings: &[String]) {
+    for warning in warnings {
+        let _ = io::stderr().write_all(format!("warning: {warning}\n").as_bytes());
+    }
+}
+
+fn bar(length: u64, template: &str) -> Option<ProgressBar> {
+    if !io::stderr().is_terminal() {
+        return None;
+    }
+    let bar = ProgressBar::new(length);
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    Some(bar)
+}
+
+fn time(seconds: f64) -> String {
+    let seconds = seconds.max(0.0).round() as u64;
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}

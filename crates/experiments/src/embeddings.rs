@@ -1,0 +1,63 @@
+//! Fragments as vectors: by M_φ, by k_χ, or as they are.
+
+use candle_core::Tensor;
+use models::amortizer::Amortizer;
+use models::contrast::normalize;
+use models::ops::without_gradients;
+use models::{FragmentBatch, FragmentTable, WorldModel};
+
+use crate::error::Result;
+
+/// Fragments that are embedded at once.
+const CHUNK: usize = 256;
+
+/// Vectors of equal width, one after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Embeddings {
+    /// `[fragments, width]`
+    pub values: Vec<f32>,
+    /// Numbers of each.
+    pub width: usize,
+}
+
+impl Embeddings {
+    /// Some of them, by place.
+    pub fn rows(&self, places: impl IntoIterator<Item = usize>) -> Vec<f32> {
+        places.into_iter().flat_map(|at| &self.values[at * self.width..(at + 1) * self.width]).copied().collect()
+    }
+}
+
+/// z_T/‖z_T‖ of fragments by their first frames. Of unit length, because contrast and distillation look at angles alone.
+pub fn latents(model: &WorldModel, table: &FragmentTable, starts: &[usize], length: usize) -> Result<Embeddings> {
+    embedded(table, starts, length, model.config().latent, |batch| {
+        without_gradients(|| normalize(&model.encode_fragment(batch)?))
+    })
+}
+
+/// k_χ of fragments by their first frames.
+pub fn amortized(model: &Amortizer, table: &FragmentTable, starts: &[usize], length: usize) -> Result<Embeddings> {
+    embedded(table, starts, length, model.config().embedding, |batch| without_gradients(|| model.embed(batch)))
+}
+
+/// Standardised states and actions of fragments, all steps side by side: what no learning at all reaches.
+pub fn windows(table: &FragmentTable, starts: &[usize], length: usize) -> Result<Embeddings> {
+    let widths = table.widths();
+    embedded(table, starts, length, length * (widths.states + widths.actions), |batch| {
+        Ok(Tensor::cat(&[&batch.states, &batch.actions], 2)?.flatten_from(1)?)
+    })
+}
+
+fn embedded(
+    table: &FragmentTable,
+    starts: &[usize],
+    length: usize,
+    width: usize,
+    embed: impl Fn(&FragmentBatch) -> models::Result<Tensor>,
+) -> Result<Embeddings> {
+    let mut values = Vec::with_capacity(starts.len() * width);
+    for chunk in starts.chunks(CHUNK) {
+        let rows = embed(&table.gather(chunk, length)?)?;
+        values.extend(rows.flatten_all()?.to_vec1::<f32>()?);
+    }
+    Ok(Embeddings { values, width })
+}

@@ -1,0 +1,316 @@
+//! The matrix of phase C: datasets × modes × seeds, each cell resumable.
+//!
+//! | mode | phase A | phase C |
+//! |---|---|---|
+//! | `none` (b) | no contrast | distilled |
+//! | `supcon` (b′) | contrast by `task_index` | distilled |
+//! | `episode_contrast` | contrast by episodes | distilled |
+//! | `episode_contrast_direct` (c) | | contrast by episodes |
+//! | `task_index` (a), the bound | | contrast by `task_index` |
+//! | `untrained` | first weights | first weights |
+//!
+//! Phase C is run without and with vision. A cell is a directory with the runs of its phases; once it has its `result.json`
+//! it is never run again, and a phase that was stopped goes on from its checkpoint. `raw windows` are scored once a dataset.
+//!
+//! ```text
+//! <out>/<dataset>/raw.json
+//! <out>/<dataset>/<mode>/seed-0/{world-model, amortizer, amortizer-vision}/
+//! <out>/<dataset>/<mode>/seed-0/result.json
+//! <out>/results.json, <out>/table.md
+//! ```
+
+mod table;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use candle_core::Device;
+use models::training::checkpoint::{self, MODEL};
+use models::training::distributed::Alone;
+use models::training::{Outcome, Progress};
+use models::world_model::ContrastMode;
+use serde::{Deserialize, Serialize};
+
+use crate::amortizer_phase::{Teacher, train_amortizer};
+use crate::error::{Error, Result};
+use crate::prepared::Prepared;
+use crate::run::{Launch, read_json, write_json};
+use crate::scores::Scores;
+use crate::settings::{AmortizerSettings, Mode as Supervision, WorldModelSettings};
+use crate::summary;
+use crate::world_model_phase::train_world_model;
+
+pub(crate) use self::table::statistic;
+pub use self::table::{Entry, Matrix, Statistic, matrix};
+
+/// The file of a finished cell.
+const RESULT: &str = "result.json";
+
+/// The file of a dataset's raw windows.
+const RAW: &str = "raw.json";
+
+/// How the embedding comes to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// First weights.
+    Untrained,
+    /// (b) Distilled from a world model without contrast.
+    None,
+    /// (b′) Distilled from one with contrast by labels.
+    Supcon,
+    /// Distilled from one with contrast by episodes.
+    EpisodeContrast,
+    /// (c) Contrast by episodes, without a world model.
+    EpisodeContrastDirect,
+    /// (a) Contrast by labels, without a world model: the bound.
+    TaskIndex,
+}
+
+impl Mode {
+    /// All of them, as in the table.
+    pub const ALL: [Mode; 6] = [
+        Mode::Untrained,
+        Mode::None,
+        Mode::Supcon,
+        Mode::EpisodeContrast,
+        Mode::EpisodeContrastDirect,
+        Mode::TaskIndex,
+    ];
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Untrained => "untrained",
+            Mode::None => "none",
+            Mode::Supcon => "supcon",
+            Mode::EpisodeContrast => "episode_contrast",
+            Mode::EpisodeContrastDirect => "episode_contrast_direct",
+            Mode::TaskIndex => "task_index",
+        }
+    }
+
+    /// The contrast of its world model, if it has one that is trained.
+    fn contrast(self) -> Option<ContrastMode> {
+        match self {
+            Mode::None => Some(ContrastMode::None),
+            Mode::Supcon => Some(ContrastMode::Supcon),
+            Mode::EpisodeContrast => Some(ContrastMode::EpisodeContrast),
+            Mode::Untrained | Mode::EpisodeContrastDirect | Mode::TaskIndex => None,
+        }
+    }
+
+    fn supervision(self) -> Supervision {
+        match self {
+            Mode::TaskIndex => Supervision::TaskIndex,
+            Mode::EpisodeContrastDirect => Supervision::EpisodeContrast,
+            _ => Supervision::Distillation,
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Mode {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Mode, String> {
+        let names = || Mode::ALL.map(|mode| format!("`{mode}`")).join(", ");
+        Mode::ALL
+            .into_iter()
+            .find(|mode| mode.name() == text)
+            .ok_or_else(|| format!("`{text}` is no mode; there are {}", names()))
+    }
+}
+
+/// What a cell came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellResult {
+    /// The dataset's name.
+    pub dataset: String,
+    /// The mode.
+    pub mode: Mode,
+    /// The seed.
+    pub seed: u64,
+    /// Seconds of this start; a cell that was resumed took more.
+    pub seconds: f64,
+    /// z_T of the world model, in modes that have one.
+    pub world_model: Option<Scores>,
+    /// k_χ on states and actions.
+    pub amortizer: Scores,
+    /// k_χ that sees as well; none for a dataset without cameras.
+    pub with_vision: Option<Scores>,
+}
+
+/// How all cells are run.
+pub struct Plan<'a> {
+    /// Where results go.
+    pub out: &'a Path,
+    /// Of phase A; its contrast is the mode's.
+    pub world_model: &'a WorldModelSettings,
+    /// Of phase C; its supervision and vision are the mode's.
+    pub amortizer: &'a AmortizerSettings,
+    /// The preset's name, for the record.
+    pub preset: &'a str,
+    /// Where cells run.
+    pub device: &'a Device,
+    /// Set by someone else to stop between or within phases.
+    pub stop: Option<&'a AtomicBool>,
+}
+
+impl Plan<'_> {
+    /// Where a cell is.
+    pub fn folder(&self, dataset: &str, mode: Mode, seed: u64) -> PathBuf {
+        self.out.join(dataset).join(mode.name()).join(format!("seed-{seed}"))
+    }
+
+    /// What a finished cell came to.
+    pub fn result(&self, dataset: &str, mode: Mode, seed: u64) -> Result<Option<CellResult>> {
+        let path = self.folder(dataset, mode, seed).join(RESULT);
+        path.exists().then(|| read_json(&path)).transpose()
+    }
+
+    /// Raw windows of a dataset, scored once.
+    pub fn raw(&self, prepared: &Prepared) -> Result<Scores> {
+        let path = self.out.join(&prepared.source.name).join(RAW);
+        if path.exists() {
+            return read_json(&path);
+        }
+        let scores = summary::raw_windows(prepared)?;
+        make_parent(&path)?;
+        write_json(&path, &scores)?;
+        Ok(scores)
+    }
+
+    /// Runs a cell, or what is missing of it. `None` if it was told to stop.
+    pub fn run(
+        &self,
+        prepared: &Prepared,
+        mode: Mode,
+        seed: u64,
+        progress: &mut dyn FnMut(&str, &Progress),
+    ) -> Result<Option<CellResult>> {
+        let dataset = &prepared.source.name;
+        if let Some(done) = self.result(dataset, mode, seed)? {
+            return Ok(Some(done));
+        }
+        let started = Instant::now();
+        let folder = self.folder(dataset, mode, seed);
+        let sees = !prepared.source.caches.is_empty();
+        let Some((world_model, amortizer, with_vision)) = (match mode {
+            Mode::Untrained => Some(self.untrained(prepared, seed, sees)?),
+            _ => self.trained(prepared, mode, seed, &folder, sees, progress)?,
+        }) else {
+            return Ok(None);
+        };
+        let seconds = started.elapsed().as_secs_f64();
+        let result = CellResult { dataset: dataset.clone(), mode, seed, seconds, world_model, amortizer, with_vision };
+        make_parent(&folder.join(RESULT))?;
+        write_json(&folder.join(RESULT), &result)?;
+        Ok(Some(result))
+    }
+
+    fn untrained(&self, prepared: &Prepared, seed: u64, sees: bool) -> Result<Columns> {
+        let world_model = sees
+            .then(|| summary::untrained_world_model_scores(prepared, self.world_model, seed, self.device))
+            .transpose()?;
+        let of = |vision: bool| {
+            summary::untrained_amortizer_scores(
+                prepared,
+                &self.student(vision, Supervision::TaskIndex),
+                seed,
+                self.device,
+            )
+        };
+        Ok((world_model, of(false)?, sees.then(|| of(true)).transpose()?))
+    }
+
+    fn trained(
+        &self,
+        prepared: &Prepared,
+        mode: Mode,
+        seed: u64,
+        folder: &Path,
+        sees: bool,
+        progress: &mut dyn FnMut(&str, &Progress),
+    ) -> Result<Option<Columns>> {
+        let mut world_model = None;
+        let mut teacher = None;
+        if let Some(contrast) = mode.contrast() {
+            let run = folder.join("world-model");
+            if !run.join(MODEL).exists() {
+                let mut settings = self.world_model.clone();
+                settings.model.contrast = contrast;
+                let mut tell = |told: &Progress| progress("world model", told);
+                let outcome = train_world_model(prepared, &settings, self.launch(&run, seed, &mut tell))?;
+                if matches!(outcome, Outcome::Stopped(_)) {
+                    return Ok(None);
+                }
+                // What a finished phase would go on from is several times its result.
+                forget_checkpoints(&run)?;
+            }
+            world_model = Some(summary::world_model_scores(prepared, &run, self.device)?);
+            teacher = Some(Teacher::load(&run, self.device)?);
+        }
+        let mut scores = Vec::new();
+        for vision in [false, true].into_iter().filter(|vision| sees || !vision) {
+            let run = folder.join(if vision { "amortizer-vision" } else { "amortizer" });
+            if !run.join(MODEL).exists() {
+                let settings = self.student(vision, mode.supervision());
+                let mut tell = |told: &Progress| progress("amortizer", told);
+                let launch = self.launch(&run, seed, &mut tell);
+                let outcome = train_amortizer(prepared, &settings, teacher.as_ref(), launch)?;
+                if matches!(outcome, Outcome::Stopped(_)) {
+                    return Ok(None);
+                }
+                forget_checkpoints(&run)?;
+            }
+            scores.push(summary::amortizer_scores(prepared, &run, self.device)?);
+        }
+        let mut scores = scores.into_iter();
+        Ok(scores.next().map(|blind| (world_model, blind, scores.next())))
+    }
+
+    fn student(&self, vision: bool, supervision: Supervision) -> AmortizerSettings {
+        let mut settings = self.amortizer.clone();
+        settings.model.vision = vision;
+        settings.supervision = supervision;
+        settings
+    }
+
+    fn launch<'b>(&'b self, run: &'b Path, seed: u64, progress: &'b mut dyn FnMut(&Progress)) -> Launch<'b> {
+        Launch {
+            run,
+            resume: true,
+            preset: self.preset,
+            seed,
+            device: self.device,
+            transport: Arc::new(Alone::default()),
+            progress,
+            stop: self.stop,
+        }
+    }
+}
+
+/// z_T, k_χ, k_χ with vision.
+type Columns = (Option<Scores>, Scores, Option<Scores>);
+
+fn make_parent(path: &Path) -> Result<()> {
+    match path.parent() {
+        Some(folder) => std::fs::create_dir_all(folder).map_err(Error::file(folder)),
+        None => Ok(()),
+    }
+}
+
+fn forget_checkpoints(run: &Path) -> Result<()> {
+    Ok(checkpoint::prune(run, 0)?)
+}

@@ -1,0 +1,138 @@
+//! A dataset with all that is decided before anything is learned: the split, the probe, the labels.
+//!
+//! Episodes are held out by task, the last ones of each; the probe is drawn from their fragments at stride 1 by a fixed
+//! seed, so every run on a dataset is judged by the same fragments. A fragment's task is that of its episode; its phase is
+//! the commonest phase among its frames, the lowest of equally common ones.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use candle_core::Device;
+use dataset::{Dataset, FragmentId, FragmentIndex, PROBE_SIZE, Split, probe};
+use models::{FragmentTable, Precision, Scales, TableOptions};
+
+use crate::error::Result;
+use crate::source::Source;
+
+/// The column with the true skills.
+const PHASE: &str = "phase";
+
+/// The seed of all probes.
+const PROBE_SEED: u64 = 0;
+
+/// With at least so many episodes of each task, two are held out, otherwise one.
+const ENOUGH: usize = 5;
+
+/// A dataset, split and labelled.
+pub struct Prepared {
+    /// The dataset and its features.
+    pub source: Source,
+    /// Which episodes are for what.
+    pub split: Split,
+    /// The fragments to learn from, at stride 1.
+    pub training: FragmentIndex,
+    /// What results are judged by.
+    pub held_out: HeldOut,
+    /// How numbers are standardised: by the training episodes.
+    pub scales: Scales,
+}
+
+/// Fragments that are not learned from, with labels.
+pub struct HeldOut {
+    /// All of them, at stride 1.
+    pub index: FragmentIndex,
+    /// The probe, in ascending order.
+    pub probe: Vec<FragmentId>,
+    /// `task_index` of the probe.
+    pub tasks: Vec<i64>,
+    /// Phases of the probe, where the dataset has them.
+    pub phases: Option<Vec<i64>>,
+    /// The phase of each frame of each held-out episode that has fragments, where the dataset has phases.
+    pub episodes: Option<Vec<Vec<i64>>>,
+    /// k: how many tasks are in the probe.
+    pub clusters: usize,
+}
+
+impl Prepared {
+    /// Splits and labels; `hold_out` episodes of each task, or as many as suits the dataset.
+    pub fn new(source: Source, hold_out: Option<usize>, length: usize) -> Result<Prepared> {
+        let spans = source.dataset.spans();
+        let hold_out = hold_out.unwrap_or_else(|| {
+            let mut counts = BTreeMap::new();
+            spans.iter().for_each(|span| *counts.entry(span.task).or_insert(0) += 1);
+            if counts.values().all(|count| *count >= ENOUGH) { 2 } else { 1 }
+        });
+        let split = Split::last_per_task(spans, hold_out)?;
+        let training = FragmentIndex::new(spans, &split.train, length, 1)?;
+        let index = FragmentIndex::new(spans, &split.held_out, length, 1)?;
+        let scales = Scales::over(&source.dataset, &source.caches, &split.train)?;
+        let drawn = probe(&index, PROBE_SIZE, PROBE_SEED);
+        let columns = source.dataset.columns();
+        let tasks: Vec<i64> = drawn.iter().map(|at| i64::from(index.get(*at).task.0)).collect();
+        let frames = columns.labels.get(PHASE);
+        let phases = phases_of(&source.dataset, &index, &drawn);
+        let episodes = frames.map(|phases| {
+            index.episodes().iter().map(|episode| phases[spans[episode.at()].frames.clone()].to_vec()).collect()
+        });
+        let clusters = tasks.iter().collect::<BTreeSet<_>>().len();
+        let held_out = HeldOut { probe: drawn, tasks, phases, episodes, clusters, index };
+        Ok(Prepared { split, training, held_out, scales, source })
+    }
+
+    /// The dataset on a device.
+    pub fn table(&self, scales: Scales, device: &Device, precision: Precision, discount: f64) -> Result<FragmentTable> {
+        let options = TableOptions { device: device.clone(), precision, discount };
+        Ok(FragmentTable::new(&self.source.dataset, &self.source.caches, scales, &options)?)
+    }
+
+    /// The phases of some fragments of an index, where the dataset has phases.
+    pub fn phases_of(&self, index: &FragmentIndex, fragments: &[FragmentId]) -> Option<Vec<i64>> {
+        phases_of(&self.source.dataset, index, fragments)
+    }
+
+    /// Whether it has rewards, so that returns can be learned.
+    pub fn has_rewards(&self) -> bool {
+        let columns = self.source.dataset.columns();
+        columns.rewards.is_some() || columns.success.is_some()
+    }
+}
+
+impl HeldOut {
+    /// The first frames of the probe.
+    pub fn probe_starts(&self) -> Vec<usize> {
+        starts(&self.index, &self.probe)
+    }
+
+    /// The first frames of all fragments.
+    pub fn all_starts(&self) -> Vec<usize> {
+        self.index.iter().map(|(_, fragment)| fragment.frames.start).collect()
+    }
+}
+
+/// The first frames of some fragments.
+pub(crate) fn starts(index: &FragmentIndex, fragments: &[FragmentId]) -> Vec<usize> {
+    fragments.iter().map(|at| index.get(*at).frames.start).collect()
+}
+
+fn phases_of(dataset: &Dataset, index: &FragmentIndex, fragments: &[FragmentId]) -> Option<Vec<i64>> {
+    let phases = dataset.columns().labels.get(PHASE)?;
+    Some(fragments.iter().map(|at| commonest(&phases[index.get(*at).frames])).collect())
+}
+
+/// The commonest, and of equally common ones the lowest.
+fn commonest(values: &[i64]) -> i64 {
+    let mut counts = BTreeMap::new();
+    values.iter().for_each(|value| *counts.entry(*value).or_insert(0_usize) += 1);
+    counts.into_iter().max_by_key(|(value, count)| (*count, -value)).map_or(-1, |(value, _)| value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ties_go_to_the_lowest_phase() {
+        assert_eq!(commonest(&[3, 1, 1, 3, 2]), 1);
+        assert_eq!(commonest(&[3, 3, 1]), 3);
+        assert_eq!(commonest(&[]), -1);
+    }
+}

@@ -1,0 +1,335 @@
+//! The settings of both phases: a preset's differences from the paper's run, then those of the user.
+//!
+//! A preset is a TOML file with the sections `[world_model]` and `[amortizer]`. In each, `preset` names the preset of the
+//! model's shape that it starts from, and everything else is laid over it. `--set train.steps=100` is laid over that. A name
+//! that is not a setting is refused together with the closest one that is.
+
+use std::fs;
+use std::path::Path;
+
+use candle_core::Device;
+use dataset::PositiveWindow;
+use models::amortizer::{AmortizerConfig, Supervision};
+use models::training::TrainConfig;
+use models::{Precision, WorldModelConfig};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+
+/// Names and texts of the presets, from small to large.
+pub const PRESETS: [(&str, &str); 5] = [
+    ("tiny", include_str!("../presets/tiny.toml")),
+    ("pour", include_str!("../presets/pour.toml")),
+    ("small", include_str!("../presets/small.toml")),
+    ("m188", include_str!("../presets/m188.toml")),
+    ("m430", include_str!("../presets/m430.toml")),
+];
+
+/// How phase A is run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WorldModelSettings {
+    /// The model.
+    pub model: WorldModelConfig,
+    /// The trainer.
+    pub train: TrainConfig,
+    /// Fragments in a step, over all processes (paper: 256).
+    pub batch: Batch,
+    /// The precision of products.
+    pub precision: PrecisionChoice,
+    /// Whether there is a return head.
+    pub returns: Returns,
+}
+
+/// How phase C is run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AmortizerSettings {
+    /// The model.
+    pub model: AmortizerConfig,
+    /// The trainer.
+    pub train: TrainConfig,
+    /// Fragments in a step, over all processes (paper: 256).
+    pub batch: Batch,
+    /// The precision of products.
+    pub precision: PrecisionChoice,
+    /// What teaches it.
+    pub supervision: Mode,
+    /// Which part of an episode pairs come from, with `episode_contrast`.
+    pub positive_window: PositiveWindow,
+}
+
+/// Fragments in a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Batch(pub usize);
+
+impl Default for Batch {
+    fn default() -> Self {
+        Batch(256)
+    }
+}
+
+/// The precision of products, perhaps by the device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PrecisionChoice {
+    /// bf16 on a GPU, f32 on a CPU.
+    #[default]
+    Auto,
+    /// 32-bit floats.
+    F32,
+    /// bfloat16.
+    Bf16,
+}
+
+impl PrecisionChoice {
+    /// What it is on a device.
+    pub fn on(self, device: &Device) -> Precision {
+        match self {
+            PrecisionChoice::Auto if device.is_cuda() => Precision::Bf16,
+            PrecisionChoice::Auto | PrecisionChoice::F32 => Precision::F32,
+            PrecisionChoice::Bf16 => Precision::Bf16,
+        }
+    }
+}
+
+/// Whether the world model learns rewards and returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Returns {
+    /// If the dataset has rewards.
+    #[default]
+    Auto,
+    /// As `model.returns` says.
+    Model,
+}
+
+/// What teaches the amortizer (paper §4.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// (a) `task_index`: the bound, with labels.
+    TaskIndex,
+    /// (b), (b′) A world model.
+    #[default]
+    Distillation,
+    /// (c) Pairs of one episode.
+    EpisodeContrast,
+}
+
+impl AmortizerSettings {
+    /// The mode as the model knows it.
+    pub fn supervision(&self) -> Supervision {
+        match self.supervision {
+            Mode::TaskIndex => Supervision::TaskIndex,
+            Mode::Distillation => Supervision::Distillation,
+            Mode::EpisodeContrast => Supervision::EpisodeContrast { window: self.positive_window },
+        }
+    }
+}
+
+/// What a preset has a section for.
+pub trait Settings: Serialize + DeserializeOwned {
+    /// The name of the section.
+    const SECTION: &'static str;
+
+    /// The paper's run with a model of a preset's shape.
+    fn with_model(preset: &str) -> Result<Self>;
+
+    /// Every setting that cannot be, or nothing.
+    fn validate(&self) -> Result<()>;
+}
+
+impl Settings for WorldModelSettings {
+    const SECTION: &'static str = "world_model";
+
+    fn with_model(preset: &str) -> Result<Self> {
+        Ok(WorldModelSettings { model: WorldModelConfig::preset(preset)?, ..Default::default() })
+    }
+
+    fn validate(&self) -> Result<()> {
+        self.model.validate()?;
+        checked(&self.train, self.batch)
+    }
+}
+
+impl Settings for AmortizerSettings {
+    const SECTION: &'static str = "amortizer";
+
+    fn with_model(preset: &str) -> Result<Self> {
+        Ok(AmortizerSettings { model: AmortizerConfig::preset(preset)?, ..Default::default() })
+    }
+
+    fn validate(&self) -> Result<()> {
+        self.model.validate()?;
+        checked(&self.train, self.batch)
+    }
+}
+
+fn checked(train: &TrainConfig, batch: Batch) -> Result<()> {
+    train.validate()?;
+    match batch.0 {
+        0 | 1 => Err(Error::Settings(vec![format!("`batch` is {}, wanted 2 or more", batch.0)])),
+        _ => Ok(()),
+    }
+}
+
+/// A preset, by name or by path, with `key=value` laid over it from left to right.
+pub fn resolve<S: Settings>(preset: &str, sets: &[String]) -> Result<S> {
+    let text = match PRESETS.iter().find(|(name, _)| *name == preset) {
+        Some((_, text)) => (*text).to_owned(),
+        None if Path::new(preset).is_file() => fs::read_to_string(preset).map_err(Error::file(Path::new(preset)))?,
+        None => {
+            let names: Vec<String> = PRESETS.iter().map(|(name, _)| format!("`{name}`")).collect();
+            let known = format!("there are {}, and paths of TOML files", names.join(", "));
+            return Err(Error::Settings(vec![format!("there is no preset `{preset}`; {known}")]));
+        }
+    };
+    let damaged = |error: &dyn std::fmt::Display| Error::Settings(vec![format!("preset `{preset}`: {error}")]);
+    let mut file: toml::Table = toml::from_str(&text).map_err(|error| damaged(&error))?;
+    let mut section = match file.remove(S::SECTION) {
+        None => toml::Table::new(),
+        Some(toml::Value::Table(section)) => section,
+        Some(other) => return Err(damaged(&format!("`{}` is {}, wanted a section", S::SECTION, other.type_str()))),
+    };
+    let base = match section.remove("preset") {
+        None => return Err(damaged(&format!("`{}.preset` is missing: the shape to start from", S::SECTION))),
+        Some(name) => S::with_model(name.as_str().unwrap_or_default())?,
+    };
+    let mut tree = serde_json::to_value(&base).map_err(|error| damaged(&error))?;
+    let known = leaves(&tree);
+    let mut wrong = Vec::new();
+    let over = serde_json::to_value(section).map_err(|error| damaged(&error))?;
+    lay_over(&mut tree, over, String::new(), &known, &mut wrong);
+    for set in sets {
+        match set.split_once('=') {
+            None => wrong.push(format!("`{set}` sets nothing; wanted `key=value`, such as `train.steps=100`")),
+            Some((key, value)) => {
+                let value =
+                    key.trim().rsplit('.').fold(parsed(value), |value, part| serde_json::json!({ part: value }));
+                lay_over(&mut tree, value, String::new(), &known, &mut wrong);
+            }
+        }
+    }
+    if !wrong.is_empty() {
+        return Err(Error::Settings(wrong));
+    }
+    let settings: S = serde_json::from_value(tree).map_err(|error| Error::Settings(vec![error.to_string()]))?;
+    settings.validate()?;
+    Ok(settings)
+}
+
+/// A TOML value, `none`, or else the text itself: quotes around names would have to be quoted for a shell again.
+fn parsed(text: &str) -> Value {
+    let text = text.trim();
+    let table = toml::from_str::<toml::Table>(&format!("value = {text}"));
+    match table.ok().and_then(|mut table| table.remove("value")) {
+        None if text == "none" => Value::Null,
+        None => Value::String(text.to_owned()),
+        Some(value) => serde_json::to_value(value).unwrap_or_else(|_| Value::String(text.to_owned())),
+    }
+}
+
+fn lay_over(tree: &mut Value, over: Value, path: String, known: &[String], wrong: &mut Vec<String>) {
+    let (Value::Object(fields), Value::Object(news)) = (&mut *tree, &over) else {
+        match (tree.is_object(), over.is_object()) {
+            (true, false) => wrong.push(format!("`{path}` is a group of settings; set one of them")),
+            _ => *tree = over,
+        }
+        return;
+    };
+    for (key, value) in news {
+        let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+        match fields.get_mut(key) {
+            Some(field) => lay_over(field, value.clone(), path, known, wrong),
+            None => {
+                let full = leaves(value).first().map_or(path.clone(), |rest| match rest.is_empty() {
+                    true => path.clone(),
+                    false => format!("{path}.{rest}"),
+                });
+                let closest = known.iter().min_by_key(|name| distance(name, &full));
+                let meant = closest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+                wrong.push(format!("there is no setting `{full}`{meant}"));
+            }
+        }
+    }
+}
+
+/// The dotted names of all settings.
+fn leaves(tree: &Value) -> Vec<String> {
+    match tree {
+        Value::Object(fields) => fields
+            .iter()
+            .flat_map(|(key, value)| {
+                leaves(value).into_iter().map(move |rest| match rest.is_empty() {
+                    true => key.clone(),
+                    false => format!("{key}.{rest}"),
+                })
+            })
+            .collect(),
+        _ => vec![String::new()],
+    }
+}
+
+/// Levenshtein's.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, letter) in one.chars().enumerate() {
+        let mut corner = row[0];
+        row[0] = at + 1;
+        for (place, target) in other.iter().enumerate() {
+            let changed = corner + usize::from(letter != *target);
+            corner = row[place + 1];
+            row[place + 1] = changed.min(corner + 1).min(row[place] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails loudly")]
+    use super::*;
+
+    #[test]
+    fn presets_are_valid() {
+        for (name, _) in PRESETS {
+            resolve::<WorldModelSettings>(name, &[]).unwrap();
+            resolve::<AmortizerSettings>(name, &[]).unwrap();
+        }
+        let m188: WorldModelSettings = resolve("m188", &[]).unwrap();
+        assert_eq!(m188.model, WorldModelConfig::default());
+        assert_eq!((m188.train.steps, m188.batch.0, m188.train.rate), (4000, 256, 3e-4));
+        assert_eq!(resolve::<WorldModelSettings>("m430", &[]).unwrap().train.rate, 1e-4);
+    }
+
+    #[test]
+    fn settings_are_laid_over_presets() {
+        let sets = ["train.steps=7", "train.warmup=1", "model.contrast=none", "train.ema=0.9", "model.heads=2"];
+        let settings: WorldModelSettings = resolve("tiny", &sets.map(str::to_owned)).unwrap();
+        assert_eq!((settings.train.steps, settings.train.ema, settings.model.heads), (7, Some(0.9), 2));
+        assert_eq!(settings.model.contrast, models::world_model::ContrastMode::None);
+        let back: WorldModelSettings = resolve("tiny", &["train.ema=none".to_owned()]).unwrap();
+        assert_eq!(back.train.ema, None);
+    }
+
+    #[test]
+    fn unknown_settings_are_refused_all_at_once_with_the_closest() {
+        let sets = ["train.step=7", "modell.layers=2", "train=3", "batch"].map(str::to_owned);
+        let error = resolve::<WorldModelSettings>("tiny", &sets).unwrap_err().to_string();
+        for part in [
+            "there is no setting `train.step`; did you mean `train.steps`?",
+            "there is no setting `modell.layers`; did you mean `model.layers`?",
+            "`train` is a group of settings",
+            "`batch` sets nothing",
+        ] {
+            assert!(error.contains(part), "{error}");
+        }
+        let error = resolve::<WorldModelSettings>("large", &[]).unwrap_err().to_string();
+        assert!(error.contains("there is no preset `large`; there are `tiny`"), "{error}");
+    }
+}

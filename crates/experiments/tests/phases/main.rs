@@ -1,0 +1,170 @@
+//! The phases on the embedded dataset, from its pictures to a table.
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails loudly")]
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use dataset::{FRAGMENT_LENGTH, Overrides};
+use experiments::amortizer_phase::{Teacher, train_amortizer};
+use experiments::matrix::{Mode, Plan, matrix};
+use experiments::run::{Launch, load_amortizer, load_world_model};
+use experiments::settings::{Mode as Supervision, Settings};
+use experiments::summary::{amortizer_scores, raw_windows, untrained_amortizer_scores};
+use experiments::world_model_phase::train_world_model;
+use experiments::{AmortizerSettings, Device, Error, FeatureChoice, Prepared, Source, WorldModelSettings, resolve};
+use models::training::distributed::Alone;
+use models::training::{Outcome, Progress};
+use tempfile::TempDir;
+
+/// Features are made once for all tests.
+static CACHE: OnceLock<TempDir> = OnceLock::new();
+
+fn prepared() -> Prepared {
+    let cache = CACHE.get_or_init(|| tempfile::tempdir().unwrap());
+    let choice = FeatureChoice { encoder: Some("pixels:2".to_owned()), cache: Some(cache.path().to_owned()) };
+    let source = Source::open("embedded:libero_goal_mini", &Overrides::default(), &choice, &mut |_| {}).unwrap();
+    Prepared::new(source, None, FRAGMENT_LENGTH).unwrap()
+}
+
+fn settings<S: Settings>(sets: &[&str]) -> S {
+    let few = ["train.steps=6", "train.warmup=1", "train.log_every=2", "train.evaluate_every=6", "batch=8"];
+    let sets: Vec<String> = few.iter().chain(sets).map(|set| (*set).to_owned()).collect();
+    resolve("tiny", &sets).unwrap()
+}
+
+fn launch<'a>(
+    run: &'a Path,
+    resume: bool,
+    progress: &'a mut dyn FnMut(&Progress),
+    stop: Option<&'a AtomicBool>,
+) -> Launch<'a> {
+    let transport = Arc::new(Alone::default());
+    Launch { run, resume, preset: "tiny", seed: 3, device: &Device::Cpu, transport, progress, stop }
+}
+
+#[test]
+fn a_stopped_phase_goes_on_to_the_weights_of_an_unbroken_one() {
+    let prepared = prepared();
+    let folder = tempfile::tempdir().unwrap();
+    for contrast in ["none", "supcon", "episode_contrast"] {
+        let settings: WorldModelSettings = settings(&[&format!("model.contrast={contrast}")]);
+        let place = |name: &str| folder.path().join(contrast).join(name);
+        let (whole, broken) = (place("whole"), place("broken"));
+        let outcome = train_world_model(&prepared, &settings, launch(&whole, false, &mut |_| {}, None)).unwrap();
+        let Outcome::Finished(summary) = outcome else { panic!("{outcome:?}") };
+        assert!(summary.evaluation["nmi_task"] > 0.0 && summary.evaluation.contains_key("recon"), "{summary:?}");
+        assert!(whole.join("config.json").is_file());
+
+        let stop = AtomicBool::new(false);
+        let mut at_four = |told: &Progress| stop.store(told.step == 4, Ordering::Relaxed);
+        let launched = launch(&broken, false, &mut at_four, Some(&stop));
+        let outcome = train_world_model(&prepared, &settings, launched).unwrap();
+        assert!(matches!(&outcome, Outcome::Stopped(summary) if summary.step < 6), "{outcome:?}");
+        let error = load_world_model(&broken, &Device::Cpu).err().unwrap().to_string();
+        assert!(error.contains("go on with `--resume`"), "{error}");
+        let outcome = train_world_model(&prepared, &settings, launch(&broken, true, &mut |_| {}, None)).unwrap();
+        assert!(matches!(&outcome, Outcome::Finished(summary) if summary.resumed_from.is_some()), "{outcome:?}");
+        let weights = |run: &Path| std::fs::read(run.join("model.safetensors")).unwrap();
+        assert!(weights(&whole) == weights(&broken), "{contrast}");
+    }
+}
+
+#[test]
+fn an_amortizer_learns_from_a_world_model_and_is_loaded_again() {
+    let prepared = prepared();
+    let folder = tempfile::tempdir().unwrap();
+    let (a, c) = (folder.path().join("a"), folder.path().join("c"));
+    train_world_model(&prepared, &settings(&[]), launch(&a, false, &mut |_| {}, None)).unwrap();
+    let student: AmortizerSettings = settings(&["model.vision=true"]);
+    let without = train_amortizer(&prepared, &student, None, launch(&c, false, &mut |_| {}, None));
+    assert!(matches!(without, Err(Error::Settings(_))));
+    let teacher = Teacher::load(&a, &Device::Cpu).unwrap();
+    train_amortizer(&prepared, &student, Some(&teacher), launch(&c, false, &mut |_| {}, None)).unwrap();
+
+    let loaded = load_amortizer(&c, &Device::Cpu).unwrap();
+    assert!(loaded.record.model.vision && loaded.record.teacher.as_ref() == Some(&teacher.hash));
+    assert_eq!(loaded.record.split, prepared.split);
+    assert!(load_world_model(&c, &Device::Cpu).err().unwrap().to_string().contains("wanted \"world_model\""));
+    let scores = amortizer_scores(&prepared, &c, &Device::Cpu).unwrap();
+    assert_eq!(scores.kmeans.clusters, 9);
+    assert!(scores.kmeans.phase.is_some() && scores.kmeans.boundary_f1.is_some());
+
+    // Other episodes held out would be episodes that it has seen.
+    let cache = CACHE.get().unwrap().path().to_owned();
+    let choice = FeatureChoice { encoder: Some("pixels 2×2".to_owned()), cache: Some(cache) };
+    let source = Source::open("embedded:libero_goal_mini", &Overrides::default(), &choice, &mut |_| {}).unwrap();
+    let other = Prepared::new(source, Some(2), FRAGMENT_LENGTH).unwrap();
+    let error = amortizer_scores(&other, &c, &Device::Cpu).unwrap_err().to_string();
+    assert!(error.contains("use the same `--hold-out`"), "{error}");
+}
+
+#[test]
+fn labels_teach_more_than_nothing_does() {
+    let prepared = prepared();
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("bound");
+    let sets = ["supervision=task_index", "train.steps=60", "batch=36", "train.rate=0.002"];
+    let settings: AmortizerSettings = settings(&sets);
+    assert_eq!(settings.supervision, Supervision::TaskIndex);
+    train_amortizer(&prepared, &settings, None, launch(&run, false, &mut |_| {}, None)).unwrap();
+    let trained = amortizer_scores(&prepared, &run, &Device::Cpu).unwrap().kmeans.task.nmi;
+    let untrained = untrained_amortizer_scores(&prepared, &settings, 3, &Device::Cpu).unwrap().kmeans.task.nmi;
+    let raw = raw_windows(&prepared).unwrap().kmeans.task.nmi;
+    assert!(trained > untrained + 0.1 && trained > raw, "trained {trained}, untrained {untrained}, raw {raw}");
+}
+
+#[test]
+fn cells_of_the_matrix_are_run_once() {
+    let prepared = prepared();
+    let folder = tempfile::tempdir().unwrap();
+    let (world_model, amortizer) = (settings(&[]), settings(&[]));
+    let plan = Plan {
+        out: folder.path(),
+        world_model: &world_model,
+        amortizer: &amortizer,
+        preset: "tiny",
+        device: &Device::Cpu,
+        stop: None,
+    };
+    let mut told = 0;
+    let mut run = |mode| plan.run(&prepared, mode, 1, &mut |_, _| told += 1).unwrap().unwrap();
+    let modes = [Mode::Untrained, Mode::None, Mode::EpisodeContrastDirect];
+    let first: Vec<_> = modes.into_iter().map(&mut run).collect();
+    let again: Vec<_> = modes.into_iter().map(&mut run).collect();
+    assert_eq!(first, again);
+    // Three readings of each phase: A, C and C with vision; then C twice.
+    assert_eq!(told, 3 * 5);
+    assert!(first[1].world_model.is_some() && first[2].world_model.is_none());
+    let raw = [(prepared.source.name.clone(), plan.raw(&prepared).unwrap())];
+    let table = matrix(&raw, first).unwrap().markdown();
+    assert!(table.contains("| raw windows | windows |") && table.contains("| none | k_χ + vision |"), "{table}");
+}
+
+#[test]
+fn likely_mistakes_are_told_apart() {
+    let open = |written: &str, choice: &FeatureChoice| {
+        Source::open(written, &Overrides::default(), choice, &mut |_| {}).err().unwrap()
+    };
+    let error = open("no/such/place", &FeatureChoice::default());
+    assert_eq!(error.to_string(), "there is no dataset `no/such/place`");
+
+    let place = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../datasets/libero_goal_mini");
+    let empty = tempfile::tempdir().unwrap();
+    let choice = FeatureChoice { encoder: None, cache: Some(empty.path().to_owned()) };
+    let Error::NoFeatures { reason, advice } = open(place.to_str().unwrap(), &choice) else { panic!("features?") };
+    assert!(reason.contains("has no features of it"), "{reason}");
+    assert!(advice.contains("refactor-vla features"), "{advice}");
+
+    let prepared = prepared();
+    let settings: WorldModelSettings = settings(&[]);
+    let run = empty.path().join("run");
+    train_world_model(&prepared, &settings, launch(&run, false, &mut |_| {}, None)).unwrap();
+    let error = train_world_model(&prepared, &settings, launch(&run, false, &mut |_| {}, None)).unwrap_err();
+    assert!(matches!(&error, Error::RunExists { .. }), "{error}");
+    let others = empty.path().join("others");
+    std::fs::create_dir(&others).unwrap();
+    std::fs::write(others.join("letter.txt"), "dear").unwrap();
+    let error = train_world_model(&prepared, &settings, launch(&others, false, &mut |_| {}, None)).unwrap_err();
+    assert!(error.to_string().ends_with("has other files in it"), "{error}");
+}
