@@ -222,12 +222,11 @@ pub fn resolve<S: Settings>(preset: &str, sets: &[String]) -> Result<S> {
     Ok(settings)
 }
 
-/// A TOML value, `none`, or else the text itself: quotes around names would have to be quoted for a shell again.
+/// A TOML value, or else the text itself: quotes around names would have to be quoted for a shell again.
 fn parsed(text: &str) -> Value {
     let text = text.trim();
     let table = toml::from_str::<toml::Table>(&format!("value = {text}"));
     match table.ok().and_then(|mut table| table.remove("value")) {
-        None if text == "none" => Value::Null,
         None => Value::String(text.to_owned()),
         Some(value) => serde_json::to_value(value).unwrap_or_else(|_| Value::String(text.to_owned())),
     }
@@ -237,6 +236,8 @@ fn lay_over(tree: &mut Value, over: Value, path: String, known: &[String], wrong
     let (Value::Object(fields), Value::Object(news)) = (&mut *tree, &over) else {
         match (tree.is_object(), over.is_object()) {
             (true, false) => wrong.push(format!("`{path}` is a group of settings; set one of them")),
+            // A number that need not be there; elsewhere `none` is a name like any other.
+            _ if over == "none" && !tree.is_string() => *tree = Value::Null,
             _ => *tree = over,
         }
         return;
