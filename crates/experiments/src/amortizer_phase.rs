@@ -46,10 +46,10 @@ pub struct AmortizerObjective<'a> {
 }
 
 enum Taught {
-    ByLabels,
+    Labels,
     /// z_T of each training fragment, `[fragments, embedding]`.
-    ByLatents(Tensor),
-    ByPairs,
+    Latents(Tensor),
+    Pairs,
 }
 
 impl<'a> AmortizerObjective<'a> {
@@ -69,14 +69,14 @@ impl<'a> AmortizerObjective<'a> {
         let model = Amortizer::new(&mut parameters.root(), config, table.widths())?;
         let index = prepared.training.clone();
         let (order, taught) = match (settings.supervision, teacher) {
-            (Mode::TaskIndex, _) => (Order::Balanced, Taught::ByLabels),
-            (Mode::EpisodeContrast, _) => (Order::Pairs(settings.positive_window), Taught::ByPairs),
+            (Mode::TaskIndex, _) => (Order::Balanced, Taught::Labels),
+            (Mode::EpisodeContrast, _) => (Order::Pairs(settings.positive_window), Taught::Pairs),
             (Mode::Distillation, Some(teacher)) => {
                 teacher.loaded.check(prepared)?;
                 let all: Vec<usize> = index.iter().map(|(_, fragment)| fragment.frames.start).collect();
                 let found = latents(&teacher.loaded.model, &table, &all, index.length())?;
                 let rows = Tensor::from_vec(found.values, (all.len(), found.width), &Device::Cpu)?;
-                (Order::Shuffled, Taught::ByLatents(rows.to_device(device)?))
+                (Order::Shuffled, Taught::Latents(rows.to_device(device)?))
             }
             (Mode::Distillation, None) => {
                 return Err(Error::Settings(vec![
@@ -116,9 +116,9 @@ impl Objective for AmortizerObjective<'_> {
         let starts = starts(&self.index, &fragments);
         let embeddings = self.model.embed(&self.table.gather(&starts, self.index.length())?)?;
         let total = match &self.taught {
-            Taught::ByLabels => loss(&embeddings, Target::Labels(&self.table.labels(&starts)))?,
-            Taught::ByPairs => loss(&embeddings, Target::Pairs)?,
-            Taught::ByLatents(latents) => {
+            Taught::Labels => loss(&embeddings, Target::Labels(&self.table.labels(&starts)))?,
+            Taught::Pairs => loss(&embeddings, Target::Pairs)?,
+            Taught::Latents(latents) => {
                 let rows: Vec<u32> = fragments.iter().map(|fragment| fragment.0 as u32).collect();
                 let rows = Tensor::from_vec(rows, fragments.len(), latents.device())?;
                 loss(&embeddings, Target::Teacher(&latents.index_select(&rows, 0)?))?

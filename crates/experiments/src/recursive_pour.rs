@@ -243,7 +243,6 @@ fn clusters(model: &WorldModel, table: &FragmentTable, evaluation: &Dataset, dem
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails loudly")]
     use super::*;
 
     #[test]

@@ -293,7 +293,6 @@ fn distance(one: &str, other: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails loudly")]
     use super::*;
 
     #[test]

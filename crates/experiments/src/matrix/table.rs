@@ -168,7 +168,6 @@ pub(crate) fn statistic(values: &[f64]) -> Result<Statistic> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails loudly")]
     use super::*;
     use crate::scores::{Agreement, Clustered};
 
