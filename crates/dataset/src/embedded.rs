@@ -25,6 +25,16 @@ pub fn embedded(name: &str) -> Option<Root> {
     Some(Root::Memory { name: format!("embedded:{name}"), files: Arc::new(files) })
 }
 
+/// Features of the pictures of an embedded dataset, in the layout of a cache ([`crate::features`]).
+pub fn embedded_features(name: &str) -> Option<Root> {
+    let files = match name {
+        "libero_goal_mini" => LIBERO_GOAL_MINI_FEATURES,
+        _ => return None,
+    };
+    let files = files.iter().map(|(path, content)| (path.to_string(), Bytes::from_static(content))).collect();
+    Some(Root::Memory { name: format!("embedded:{name}_features"), files: Arc::new(files) })
+}
+
 /// Paths and contents of the files of a dataset.
 macro_rules! files {
     ($set:literal: $($file:literal),+ $(,)?) => {
@@ -42,6 +52,22 @@ const LIBERO_GOAL_MINI: EmbeddedFiles = files!("libero_goal_mini":
     "meta/tasks.parquet",
     "videos/observation.images.image/chunk-000/file-000.mp4",
     "videos/observation.images.wrist_image/chunk-000/file-000.mp4",
+);
+
+/// In order of path.
+const LIBERO_GOAL_MINI_FEATURES: EmbeddedFiles = files!("libero_goal_mini_features":
+    "180fec2aafe4af3b-a820e47dae208280/000000000.safetensors",
+    "180fec2aafe4af3b-a820e47dae208280/000000512.safetensors",
+    "180fec2aafe4af3b-a820e47dae208280/000001024.safetensors",
+    "180fec2aafe4af3b-a820e47dae208280/000001536.safetensors",
+    "180fec2aafe4af3b-a820e47dae208280/000002048.safetensors",
+    "180fec2aafe4af3b-a820e47dae208280/features.json",
+    "4a9b6012ec238915-a820e47dae208280/000000000.safetensors",
+    "4a9b6012ec238915-a820e47dae208280/000000512.safetensors",
+    "4a9b6012ec238915-a820e47dae208280/000001024.safetensors",
+    "4a9b6012ec238915-a820e47dae208280/000001536.safetensors",
+    "4a9b6012ec238915-a820e47dae208280/000002048.safetensors",
+    "4a9b6012ec238915-a820e47dae208280/features.json",
 );
 
 #[cfg(test)]
@@ -75,5 +101,21 @@ mod tests {
             assert!(bytes <= MAX_BYTES, "{bytes} bytes");
         }
         assert!(embedded("libero").is_none());
+    }
+
+    #[test]
+    fn embedded_features_are_those_of_the_embedded_pictures() {
+        for name in NAMES {
+            let dataset = crate::Dataset::open(embedded(name).unwrap(), &crate::Overrides::default()).unwrap();
+            let cache = embedded_features(name).unwrap();
+            for camera in 0..dataset.roles().cameras.len() {
+                let found = crate::features::find(&dataset, crate::CameraId(camera), &cache);
+                let [(manifest, features)] = &found[..] else { panic!("camera {camera}: {} features", found.len()) };
+                assert_eq!((manifest.encoder.as_str(), features.width()), ("dinov2-small cls", 384));
+                let mut row = vec![0.0; 384];
+                features.read(100..101, &mut row).unwrap();
+                assert!(row.iter().all(|value| value.is_finite()) && row.iter().any(|value| *value != 0.0));
+            }
+        }
     }
 }

@@ -66,7 +66,7 @@ pub mod video;
 pub mod write;
 
 pub use columns::{Columns, Matrix};
-pub use embedded::{NAMES as EMBEDDED_NAMES, embedded};
+pub use embedded::{NAMES as EMBEDDED_NAMES, embedded, embedded_features};
 pub use episodes::{Episode, VideoSpan};
 pub use explain::{Explanation, Severity, explain, printable};
 pub use fault::{Error, Fault};

@@ -2,7 +2,7 @@
 //!
 //! | encoder | features |
 //! |---|---|
-//! | none, for a dataset in the program | `pixels:8`, made now |
+//! | none, for a dataset in the program | those of DINOv2-small, in the program as well |
 //! | none, for a directory | those in the cache, if all are by one encoder |
 //! | `pixels`, `pixels:SIDE` | made now, and kept in the cache |
 //! | a name such as `dinov2-small cls`, or its beginning | those in the cache |
@@ -20,9 +20,6 @@ use crate::error::{Error, Result};
 
 /// How a dataset in the program itself is addressed.
 pub const EMBEDDED: &str = "embedded:";
-
-/// The side of the pictures' grid when nothing else is known.
-const DEFAULT_SIDE: usize = 8;
 
 /// The side of `pixels`, as in the command that fills caches.
 const PIXELS_SIDE: usize = 20;
@@ -86,7 +83,6 @@ impl Source {
             }
         };
         let root = root.ok_or_else(|| Error::NoDataset { written: written.to_owned() })?;
-        let embedded = root.directory().is_none();
         let dataset = Dataset::open(root, overrides)?;
         let mut source = Source { name, dataset, caches: Vec::new(), encoder: None, _folder: None };
         if source.dataset.roles().cameras.is_empty() {
@@ -94,8 +90,20 @@ impl Source {
         }
         match (pixels(choice.encoder.as_deref())?, &choice.encoder) {
             (Some(side), _) => source.make(side, choice, progress)?,
-            (None, None) if embedded => source.make(DEFAULT_SIDE, choice, progress)?,
-            (None, encoder) => source.find(written, encoder.as_deref(), choice)?,
+            (None, encoder) => {
+                let own = written.strip_prefix(EMBEDDED).and_then(dataset::embedded_features);
+                let cache = choice.cache.clone().map(Root::Directory);
+                // What is in the program is there without a directory; one is looked into for another encoder.
+                match own.filter(|_| encoder.is_none() || cache.is_none()).or(cache) {
+                    Some(cache) => source.find(written, encoder.as_deref(), &cache)?,
+                    None => {
+                        return Err(Error::NoFeatures {
+                            reason: format!("there is no directory in which the features of `{written}` could be"),
+                            advice: "name one with `--features DIR`".to_owned(),
+                        });
+                    }
+                }
+            }
         }
         Ok(source)
     }
@@ -132,17 +140,14 @@ impl Source {
     }
 
     /// Those of a cache.
-    fn find(&mut self, written: &str, wanted: Option<&str>, choice: &FeatureChoice) -> Result<()> {
-        let Some(directory) = &choice.cache else {
-            return Err(Error::NoFeatures {
-                reason: format!("there is no directory in which the features of `{written}` could be"),
-                advice: "name one with `--features DIR`".to_owned(),
-            });
+    fn find(&mut self, written: &str, wanted: Option<&str>, cache: &Root) -> Result<()> {
+        let place = match cache {
+            Root::Directory(directory) => directory.display().to_string(),
+            Root::Memory { name, .. } => name.clone(),
         };
-        let cache = Root::Directory(directory.clone());
         let cameras = self.dataset.roles().cameras.len();
         let mut found: Vec<_> =
-            (0..cameras).map(|camera| features::find(&self.dataset, CameraId(camera), &cache)).collect();
+            (0..cameras).map(|camera| features::find(&self.dataset, CameraId(camera), cache)).collect();
         // Those by encoders that saw all cameras.
         let mut encoders: Vec<(String, String)> =
             found[0].iter().map(|(it, _)| (it.encoder.clone(), it.weights.clone())).collect();
@@ -152,7 +157,7 @@ impl Source {
         let begins = |name: &str| wanted.is_none_or(|wanted| name.starts_with(wanted));
         let matching =
             if exact.is_empty() { encoders.into_iter().filter(|(name, _)| begins(name)).collect() } else { exact };
-        let command = format!("`refactor-vla features {written} --encoder … --cache {}`", directory.display());
+        let command = format!("`refactor-vla features {written} --encoder … --cache {place}`");
         match &matching[..] {
             [(name, weights)] => {
                 for of in &mut found {
@@ -169,7 +174,7 @@ impl Source {
                     false => format!("features by {}", all.join(", ")),
                 };
                 Err(Error::NoFeatures {
-                    reason: format!("there are no features of `{written}`{by}: `{}` has {has}", directory.display()),
+                    reason: format!("there are no features of `{written}`{by}: `{place}` has {has}"),
                     advice: format!("{command} makes them; `--encoder pixels:8` does without weights"),
                 })
             }
