@@ -82,73 +82,106 @@ fn composed_backward(qkv: &Tensor, bias: &Tensor, gradient: &Tensor, causal: boo
     Tensor::stack(&[d_query, d_keys, d_values], 0)?.permute((1, 3, 0, 2, 4))?.contiguous()
 }
 
-/// One head of one sequence on the CPU: everything contiguous, and what is summed along tokens transposed too.
+/// One head of one sequence on the CPU: everything contiguous, keys and values transposed too, so that all inner loops run
+/// along rows and keep their sums in registers.
 struct Head {
     tokens: usize,
     width: usize,
-    /// Each `[tokens, width]`.
+    /// Queries, keys, values, each `[tokens, width]`.
     qkv: [Vec<f32>; 3],
-    /// A row of scores.
-    scores: Vec<f32>,
-    /// A row of gradients of scores.
+    /// Keys and values, each `[width, tokens]`.
+    transposed: [Vec<f32>; 2],
+    /// The gradient of the output, `[tokens, width]`.
+    gradient: Vec<f32>,
+    /// Probabilities, and the gradient of the scores, each `[tokens, tokens]`.
+    probabilities: Vec<f32>,
     slopes: Vec<f32>,
 }
 
 impl Head {
     fn new(tokens: usize, width: usize) -> Head {
-        let part = || vec![0.0; tokens * width];
-        Head { tokens, width, qkv: [part(), part(), part()], scores: vec![0.0; tokens], slopes: vec![0.0; tokens] }
+        let (wide, square) = (|| vec![0.0; tokens * width], || vec![0.0; tokens * tokens]);
+        Head {
+            tokens,
+            width,
+            qkv: [wide(), wide(), wide()],
+            transposed: [wide(), wide()],
+            gradient: wide(),
+            probabilities: square(),
+            slopes: square(),
+        }
     }
 
     #[inline(always)]
     fn load(&mut self, qkv: &[f32], bias: &[f32], head: usize, heads: usize) {
-        let (width, row) = (self.width, heads * self.width);
+        let (tokens, width, row) = (self.tokens, self.width, heads * self.width);
         for (which, part) in self.qkv.iter_mut().enumerate() {
             let offset = which * row + head * width;
-            let bias = &bias[offset..offset + width];
-            for (token, target) in part.chunks_mut(width).enumerate() {
+            for token in 0..tokens {
                 let start = token * 3 * row + offset;
-                for ((target, value), bias) in target.iter_mut().zip(&qkv[start..start + width]).zip(bias) {
-                    *target = value + bias;
+                for at in 0..width {
+                    part[token * width + at] = qkv[start + at] + bias[offset + at];
+                }
+            }
+        }
+        for (part, target) in self.qkv[1..].iter().zip(&mut self.transposed) {
+            for token in 0..tokens {
+                for at in 0..width {
+                    target[at * tokens + token] = part[token * width + at];
                 }
             }
         }
     }
 
-    /// The probabilities of one row, over the tokens it sees.
+    /// The probabilities of one row; zero for the tokens that it does not see.
     #[inline(always)]
-    fn probabilities(&mut self, row: usize, seen: usize) {
-        let scale = 1.0 / (self.width as f32).sqrt();
-        let query = &self.qkv[0][row * self.width..(row + 1) * self.width];
-        for (score, key) in self.scores[..seen].iter_mut().zip(self.qkv[1].chunks(self.width)) {
-            *score = dot(query, key) * scale;
-        }
-        let scores = &mut self.scores[..seen];
-        let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        scores.iter_mut().for_each(|score| *score = cpu::exp(*score - most));
-        let total: f32 = scores.iter().sum();
-        scores.iter_mut().for_each(|score| *score /= total);
+    fn attend(&mut self, row: usize, seen: usize) {
+        let (tokens, width) = (self.tokens, self.width);
+        let scale = 1.0 / (width as f32).sqrt();
+        let scores = &mut self.probabilities[row * tokens..(row + 1) * tokens];
+        weigh(scores, &self.qkv[0][row * width..], 1, 0..width, &self.transposed[0]);
+        let most = scores[..seen].iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        scores[..seen].iter_mut().for_each(|score| *score = cpu::exp((*score - most) * scale));
+        scores[seen..].fill(0.0);
+        let total: f32 = scores[..seen].iter().sum();
+        scores[..seen].iter_mut().for_each(|score| *score /= total);
+    }
+}
+
+/// out = Σ weights[row·stride] · rows[row], over rows as wide as `out`. Sums stay in registers, 32 or 16 at a time.
+#[inline(always)]
+fn weigh(out: &mut [f32], weights: &[f32], stride: usize, over: std::ops::Range<usize>, rows: &[f32]) {
+    let width = out.len();
+    let mut start = 0;
+    while start < width {
+        start += match width - start {
+            32.. => weigh_block::<32>(&mut out[start..], weights, stride, over.clone(), &rows[start..], width),
+            16.. => weigh_block::<16>(&mut out[start..], weights, stride, over.clone(), &rows[start..], width),
+            4.. => weigh_block::<4>(&mut out[start..], weights, stride, over.clone(), &rows[start..], width),
+            _ => weigh_block::<1>(&mut out[start..], weights, stride, over.clone(), &rows[start..], width),
+        };
     }
 }
 
 #[inline(always)]
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let mut lanes = [0.0_f32; 16];
-    let (a, b) = (a.chunks_exact(16), b.chunks_exact(16));
-    let rest: f32 = a.remainder().iter().zip(b.remainder()).map(|(a, b)| a * b).sum();
-    for (a, b) in a.zip(b) {
-        for at in 0..16 {
-            lanes[at] += a[at] * b[at];
+fn weigh_block<const N: usize>(
+    out: &mut [f32],
+    weights: &[f32],
+    stride: usize,
+    over: std::ops::Range<usize>,
+    rows: &[f32],
+    width: usize,
+) -> usize {
+    let mut sums = [0.0_f32; N];
+    for row in over {
+        let weight = weights[row * stride];
+        let row = &rows[row * width..row * width + N];
+        for at in 0..N {
+            sums[at] += weight * row[at];
         }
     }
-    lanes.iter().sum::<f32>() + rest
-}
-
-#[inline(always)]
-fn add_scaled(target: &mut [f32], scale: f32, source: &[f32]) {
-    for (target, source) in target.iter_mut().zip(source) {
-        *target += scale * source;
-    }
+    out[..N].copy_from_slice(&sums);
+    N
 }
 
 fn cpu_forward(qkv: &Tensor, bias: &Tensor, causal: bool) -> Result<Tensor> {
@@ -166,12 +199,10 @@ fn cpu_forward(qkv: &Tensor, bias: &Tensor, causal: bool) -> Result<Tensor> {
                         one.load(qkv, bias, head, heads);
                         for query in 0..tokens {
                             let seen = if causal { query + 1 } else { tokens };
-                            one.probabilities(query, seen);
+                            one.attend(query, seen);
                             let start = query * row + head * width;
                             let target = &mut out[start..start + width];
-                            for (weight, value) in one.scores[..seen].iter().zip(one.qkv[2].chunks(width)) {
-                                add_scaled(target, *weight, value);
-                            }
+                            weigh(target, &one.probabilities[query * tokens..], 1, 0..seen, &one.qkv[2]);
                         }
                     }
                 });
@@ -190,19 +221,17 @@ fn cpu_backward(qkv: &Tensor, bias: &Tensor, gradient: &Tensor, causal: bool) ->
         let sequences = out.par_chunks_mut(tokens * 3 * row).zip(qkv.par_chunks(tokens * 3 * row));
         let sequences = sequences.zip(gradient.par_chunks(tokens * row));
         sequences.for_each_init(
-            || (Head::new(tokens, width), [(); 3].map(|()| vec![0.0_f32; tokens * width])),
-            |(one, sums), ((out, qkv), gradient)| {
+            || Head::new(tokens, width),
+            |one, ((out, qkv), gradient)| {
                 cpu::simd(|| {
                     for head in 0..heads {
                         one.load(qkv, bias, head, heads);
-                        sums.iter_mut().for_each(|sum| sum.fill(0.0));
-                        backward_head(one, sums, gradient, (head, row), causal);
-                        for (which, sum) in sums.iter().enumerate() {
-                            for (token, sum) in sum.chunks(width).enumerate() {
-                                let start = token * 3 * row + which * row + head * width;
-                                out[start..start + width].copy_from_slice(sum);
-                            }
+                        for token in 0..tokens {
+                            let start = token * row + head * width;
+                            one.gradient[token * width..(token + 1) * width]
+                                .copy_from_slice(&gradient[start..start + width]);
                         }
+                        backward_head(one, out, (head, row), causal);
                     }
                 });
             },
@@ -212,34 +241,30 @@ fn cpu_backward(qkv: &Tensor, bias: &Tensor, gradient: &Tensor, causal: bool) ->
 }
 
 #[inline(always)]
-fn backward_head(
-    one: &mut Head,
-    sums: &mut [Vec<f32>; 3],
-    gradient: &[f32],
-    (head, row): (usize, usize),
-    causal: bool,
-) {
+fn backward_head(one: &mut Head, out: &mut [f32], (head, row): (usize, usize), causal: bool) {
     let (tokens, width) = (one.tokens, one.width);
     let scale = 1.0 / (width as f32).sqrt();
-    let [d_query, d_keys, d_values] = sums;
+    let place = |token: usize, which: usize| {
+        let start = token * 3 * row + which * row + head * width;
+        start..start + width
+    };
     for query in 0..tokens {
         let seen = if causal { query + 1 } else { tokens };
-        one.probabilities(query, seen);
-        let start = query * row + head * width;
-        let gradient = &gradient[start..start + width];
-        for (slope, value) in one.slopes[..seen].iter_mut().zip(one.qkv[2].chunks(width)) {
-            *slope = dot(gradient, value);
+        one.attend(query, seen);
+        let own = query * tokens..(query + 1) * tokens;
+        let (found, slopes) = (&one.probabilities[own.clone()], &mut one.slopes[own]);
+        weigh(slopes, &one.gradient[query * width..], 1, 0..width, &one.transposed[1]);
+        let delta: f32 = found.iter().zip(&*slopes).map(|(found, slope)| found * slope).sum();
+        for at in 0..tokens {
+            slopes[at] = found[at] * (slopes[at] - delta) * scale;
         }
-        let delta = dot(&one.scores[..seen], &one.slopes[..seen]);
-        let own = query * width..(query + 1) * width;
-        for at in 0..seen {
-            let other = at * width..(at + 1) * width;
-            let probability = one.scores[at];
-            let slope = probability * (one.slopes[at] - delta) * scale;
-            add_scaled(&mut d_query[own.clone()], slope, &one.qkv[1][other.clone()]);
-            add_scaled(&mut d_keys[other.clone()], slope, &one.qkv[0][own.clone()]);
-            add_scaled(&mut d_values[other], probability, gradient);
-        }
+        weigh(&mut out[place(query, 0)], slopes, 1, 0..seen, &one.qkv[1]);
+    }
+    for key in 0..tokens {
+        // Only later queries see it, if the mask is causal.
+        let over = if causal { key..tokens } else { 0..tokens };
+        weigh(&mut out[place(key, 1)], &one.slopes[key..], tokens, over.clone(), &one.qkv[0]);
+        weigh(&mut out[place(key, 2)], &one.probabilities[key..], tokens, over, &one.gradient);
     }
 }
 
