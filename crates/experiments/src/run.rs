@@ -150,28 +150,36 @@ impl<'a> Launch<'a> {
     pub(crate) fn begin<M: Serialize>(self, record: &Record<M>, train: &TrainConfig) -> Result<Options<'a>> {
         let metadata = serde_json::to_value(record).map_err(|error| unwritten(self.run, &error))?;
         if self.transport.rank() == 0 {
-            self.refuse_others(&metadata)?;
+            let goes_on = self.refuse_others(&metadata)?;
             fs::create_dir_all(self.run).map_err(Error::file(self.run))?;
-            let config = json!({
-                "version": env!("CARGO_PKG_VERSION"),
-                "preset": self.preset,
-                "train": train,
-                "run": metadata,
-            });
-            write_json(&self.run.join(CONFIG), &config)?;
+            // A run that goes on is what it was made as; whether that is what is asked for now, the trainer looks.
+            if !goes_on {
+                let config = json!({
+                    "version": env!("CARGO_PKG_VERSION"),
+                    "preset": self.preset,
+                    "train": train,
+                    "run": metadata,
+                });
+                write_json(&self.run.join(CONFIG), &config)?;
+            }
         }
         let Launch { resume, transport, progress, stop, .. } = self;
         Ok(Options { resume, transport, progress, stop, metadata })
     }
 
-    fn refuse_others(&self, metadata: &Value) -> Result<()> {
+    /// Returns whether there is a run to go on with.
+    fn refuse_others(&self, metadata: &Value) -> Result<bool> {
         let exists = |reason: &str| Error::RunExists { run: self.run.to_owned(), reason: reason.to_owned() };
         if self.run.is_file() {
             return Err(exists("is a file, wanted a directory to make"));
         }
-        let has_run = self.run.join(MODEL).exists() || !checkpoint::list(self.run)?.is_empty();
+        let (finished, checkpoints) = (self.run.join(MODEL).exists(), checkpoint::list(self.run)?);
+        let has_run = finished || !checkpoints.is_empty();
         if !self.resume && has_run {
             return Err(exists("has a run in it"));
+        }
+        if finished && checkpoints.is_empty() {
+            return Err(exists("has a finished run in it, and no checkpoint to go on from"));
         }
         let path = self.run.join(CONFIG);
         if has_run && path.exists() {
@@ -182,7 +190,7 @@ impl<'a> Launch<'a> {
         } else if !has_run && !path.exists() && self.run.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(exists("has other files in it"));
         }
-        Ok(())
+        Ok(has_run && path.exists())
     }
 }
 

@@ -103,7 +103,12 @@ impl<'a> WorldModelObjective<'a> {
         let probe = held_out.probe_starts();
         let mut sums = BTreeMap::<String, f64>::new();
         let mut count = 0;
-        for chunk in probe.chunks(CHUNK).filter(|chunk| chunk.len().is_multiple_of(2)) {
+        for chunk in probe.chunks(CHUNK) {
+            // Pairs are whole where episodes are contrasted: one fragment at most is left out.
+            let chunk = &chunk[..chunk.len() & !1];
+            if chunk.is_empty() {
+                continue;
+            }
             let shape = (chunk.len(), self.index.length(), self.model.config().latent);
             let noise = Tensor::zeros(shape, candle_core::DType::F32, self.table.device())?;
             let terms = without_gradients(|| self.loss_of(chunk, noise))?.terms;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::env;
+use std::ffi::OsString;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -38,7 +39,11 @@ pub(crate) fn run(options: &PhaseCArgs) -> Result<(), Failure> {
     };
     let open = |dataset: &str| -> Result<Prepared, Failure> {
         let source = open_source(dataset, &options.features, &options.keys)?;
-        Ok(Prepared::new(source, options.features.hold_out, world_model.model.horizon.min(FRAGMENT_LENGTH))?)
+        Ok(Prepared::new(
+            source,
+            options.features.hold_out.map(std::num::NonZeroUsize::get),
+            world_model.model.horizon.min(FRAGMENT_LENGTH),
+        )?)
     };
     if let Some(cell) = &options.cell {
         let (mode, seed) = parsed_cell(cell)?;
@@ -136,18 +141,18 @@ fn in_children(
 }
 
 /// This command's own arguments, for one dataset and one cell.
-fn repeated(dataset: &str, cell: &str) -> Vec<String> {
+fn repeated(dataset: &str, cell: &str) -> Vec<OsString> {
     let mut kept = Vec::new();
-    let mut given = env::args().skip(1);
+    let mut given = env::args_os().skip(1);
     while let Some(argument) = given.next() {
-        match argument.as_str() {
-            "--dataset" => drop(given.next()),
-            "--json" => {}
-            _ if argument.starts_with("--dataset=") => {}
+        match argument.to_str() {
+            Some("--dataset") => drop(given.next()),
+            Some("--json") => {}
+            Some(text) if text.starts_with("--dataset=") => {}
             _ => kept.push(argument),
         }
     }
-    kept.extend(["--dataset", dataset, "--cell", cell].map(str::to_owned));
+    kept.extend(["--dataset", dataset, "--cell", cell].map(OsString::from));
     kept
 }
 

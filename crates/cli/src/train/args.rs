@@ -100,5 +100,5 @@ pub(crate) struct FeatureArgs {
     pub(crate) features: Option<PathBuf>,
     /// Episodes of each task to judge by, not to learn from [default: 2, or 1 if there are fewer than 5]
     #[arg(long, value_name = "N")]
-    pub(crate) hold_out: Option<usize>,
+    pub(crate) hold_out: Option<std::num::NonZeroUsize>,
 }

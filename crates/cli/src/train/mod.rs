@@ -108,7 +108,7 @@ impl Place {
 /// Opens a dataset, finds its features, splits it.
 pub(crate) fn prepared(source: &SourceArgs, keys: &KeyArgs, horizon: usize) -> Result<Prepared, Failure> {
     let opened = open_source(&source.dataset, &source.features, keys)?;
-    Ok(Prepared::new(opened, source.features.hold_out, horizon.min(FRAGMENT_LENGTH))?)
+    Ok(Prepared::new(opened, source.features.hold_out.map(std::num::NonZeroUsize::get), horizon.min(FRAGMENT_LENGTH))?)
 }
 
 /// Opens a dataset and finds its features.
