@@ -13,7 +13,7 @@
 //! it is never run again, and a phase that was stopped goes on from its checkpoint. `raw windows` are scored once a dataset.
 //!
 //! ```text
-//! <out>/<dataset>/raw.json
+//! <out>/<dataset>/{settings, raw}.json
 //! <out>/<dataset>/<mode>/seed-0/{world-model, amortizer, amortizer-vision}/
 //! <out>/<dataset>/<mode>/seed-0/result.json
 //! <out>/results.json, <out>/table.md
@@ -34,6 +34,7 @@ use models::training::distributed::Alone;
 use models::training::{Outcome, Progress};
 use models::world_model::ContrastMode;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::amortizer_phase::{Teacher, train_amortizer};
 use crate::error::{Error, Result};
@@ -52,6 +53,9 @@ const RESULT: &str = "result.json";
 
 /// The file of a dataset's raw windows.
 const RAW: &str = "raw.json";
+
+/// The file of what a dataset's cells were made with.
+const MADE_WITH: &str = "settings.json";
 
 /// How the embedding comes to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -179,8 +183,34 @@ impl Plan<'_> {
         path.exists().then(|| read_json(&path)).transpose()
     }
 
+    /// Refuses a directory whose cells were made with other settings, or on other data of the same name: their results would
+    /// be taken for these.
+    fn settle(&self, prepared: &Prepared) -> Result<()> {
+        let folder = self.out.join(&prepared.source.name);
+        let path = folder.join(MADE_WITH);
+        let now = json!({
+            "world_model": self.world_model,
+            "amortizer": self.amortizer,
+            "data": prepared.source.record(),
+            "held_out": prepared.split.held_out.iter().map(|episode| episode.at()).collect::<Vec<_>>(),
+        });
+        if !path.exists() {
+            make_parent(&path)?;
+            return write_json(&path, &now);
+        }
+        let mut other = Vec::new();
+        differences(&read_json(&path)?, &now, "", &mut other);
+        if other.is_empty() {
+            return Ok(());
+        }
+        other.truncate(SHOWN);
+        let (folder, other) = (folder.display(), other.join(", "));
+        Err(Error::Mismatch(format!("the cells in `{folder}` were made otherwise ({other}); give another directory")))
+    }
+
     /// Raw windows of a dataset, scored once.
     pub fn raw(&self, prepared: &Prepared) -> Result<Scores> {
+        self.settle(prepared)?;
         let path = self.out.join(&prepared.source.name).join(RAW);
         if path.exists() {
             return read_json(&path);
@@ -199,6 +229,7 @@ impl Plan<'_> {
         seed: u64,
         progress: &mut dyn FnMut(&str, &Progress),
     ) -> Result<Option<CellResult>> {
+        self.settle(prepared)?;
         let dataset = &prepared.source.name;
         if let Some(done) = self.result(dataset, mode, seed)? {
             return Ok(Some(done));
@@ -298,6 +329,24 @@ impl Plan<'_> {
             progress,
             stop: self.stop,
         }
+    }
+}
+
+/// How many differences a message names.
+const SHOWN: usize = 5;
+
+/// The places at which two records differ, with both values.
+fn differences(was: &Value, is: &Value, place: &str, found: &mut Vec<String>) {
+    match (was, is) {
+        (Value::Object(was), Value::Object(is)) => {
+            for name in was.keys().chain(is.keys().filter(|name| !was.contains_key(*name))) {
+                let inside = if place.is_empty() { name.clone() } else { format!("{place}.{name}") };
+                let of = |record: &serde_json::Map<String, Value>| record.get(name).cloned().unwrap_or(Value::Null);
+                differences(&of(was), &of(is), &inside, found);
+            }
+        }
+        _ if was == is => {}
+        _ => found.push(format!("`{place}` was {was}, is {is}")),
     }
 }
 

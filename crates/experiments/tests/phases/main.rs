@@ -139,6 +139,13 @@ fn cells_of_the_matrix_are_run_once() {
     let raw = [(prepared.source.name.clone(), plan.raw(&prepared).unwrap())];
     let table = matrix(&raw, first).unwrap().markdown();
     assert!(table.contains("| raw windows | windows |") && table.contains("| none | k_χ + vision |"), "{table}");
+
+    // Results of other settings are not taken for these.
+    let other: WorldModelSettings = settings(&["train.rate=0.5"]);
+    let plan = Plan { world_model: &other, ..plan };
+    let error = plan.raw(&prepared).unwrap_err().to_string();
+    assert!(error.contains("`world_model.train.rate` was ") && error.contains("is 0.5"), "{error}");
+    assert!(plan.run(&prepared, Mode::None, 1, &mut |_, _| {}).is_err());
 }
 
 #[test]
