@@ -101,7 +101,8 @@ pub struct Loaded<T, M> {
 }
 
 impl<T, M> Loaded<T, M> {
-    /// Refuses data of another kind, and data that the model has seen the held-out part of.
+    /// Refuses data of another kind, and the same dataset with other episodes held out. Whether episodes of one dataset are
+    /// part of another is not known here: a model trained on a set has seen what a subset of it holds out.
     pub fn check(&self, prepared: &Prepared) -> Result<()> {
         let (was, is) = (&self.record.source, prepared.source.record());
         if was.encoder != is.encoder || was.cameras != is.cameras {
