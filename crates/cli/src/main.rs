@@ -23,6 +23,7 @@ use args::{Args, Command, LibraryCommand};
 use clap::Parser as _;
 
 fn main() -> ExitCode {
+    models::prepare_process();
     let done = match Args::parse().command {
         Command::Program(command) => program::run(command),
         Command::Library(LibraryCommand::Compress(options)) => library::compress(&options),

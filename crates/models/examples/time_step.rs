@@ -18,6 +18,7 @@ use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
+    models::prepare_process();
     let words: Vec<String> = std::env::args().skip(1).collect();
     let given: BTreeMap<&str, &str> = words.chunks_exact(2).map(|pair| (pair[0].as_str(), pair[1].as_str())).collect();
     let get = |name: &str, default: &'static str| given.get(name).copied().unwrap_or(default).to_owned();

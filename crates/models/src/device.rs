@@ -7,6 +7,22 @@ use candle_core::Device;
 
 use crate::error::{Error, Result};
 
+/// Gives elementwise operations of the tensor framework one thread. To be called first thing in `main`.
+///
+/// Candle runs them on a pool of its own, whose threads wait for work in a loop: on a small machine they take the cores that
+/// rayon's threads need for products and for the operations that are ours, a fifth of a training step on two cores. What is
+/// hot is ours; the rest is too small to be worth a second pool. `CANDLE_NUM_THREADS` in the environment has the last word.
+pub fn prepare_process() {
+    const THREADS: &str = "CANDLE_NUM_THREADS";
+    if std::env::var_os(THREADS).is_none() {
+        // SAFETY: no other thread runs yet, so none reads the environment meanwhile.
+        #[expect(unsafe_code, reason = "there is no other way to tell Candle")]
+        unsafe {
+            std::env::set_var(THREADS, "1");
+        }
+    }
+}
+
 /// A device by name, before it is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeviceChoice {

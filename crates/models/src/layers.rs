@@ -36,24 +36,41 @@ impl Linear {
     /// # Shapes
     /// `x`: `[…, inputs]`, in the precision of products; gives `[…, outputs]`.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        self.activated(x, Activation::None)
+    }
+
+    /// The layer and GELU (by tanh) after it.
+    ///
+    /// # Shapes
+    /// As [`forward`](Linear::forward).
+    pub fn forward_gelu(&self, x: &Tensor) -> Result<Tensor> {
+        self.activated(x, Activation::GeluTanh)
+    }
+
+    fn activated(&self, x: &Tensor, activation: Activation) -> Result<Tensor> {
         let (outputs, inputs) = self.weight.master().dims2()?;
         let mut shape = x.dims().to_vec();
         if let Some(last) = shape.last_mut() {
             *last = outputs;
         }
         let x = x.reshape((x.elem_count() / inputs.max(1), inputs))?;
-        let y = if self.form.is_fused_for(&x) { self.fused(&x)? } else { self.composed(&x)? };
+        let y = if self.form.is_fused_for(&x) { self.fused(&x, activation)? } else { self.composed(&x, activation)? };
         Ok(y.reshape(shape)?)
     }
 
-    fn composed(&self, x: &Tensor) -> Result<Tensor> {
-        Ok(x.matmul(&self.weight.tracked()?.t()?)?.broadcast_add(&self.bias.tracked()?)?)
+    fn composed(&self, x: &Tensor, activation: Activation) -> Result<Tensor> {
+        let y = x.matmul(&self.weight.tracked()?.t()?)?.broadcast_add(&self.bias.tracked()?)?;
+        Ok(match activation {
+            Activation::None => y,
+            Activation::GeluTanh => y.gelu()?,
+            Activation::GeluErf => y.gelu_erf()?,
+        })
     }
 
-    fn fused(&self, x: &Tensor) -> Result<Tensor> {
+    fn fused(&self, x: &Tensor, activation: Activation) -> Result<Tensor> {
         let kept = x.detach().contiguous()?;
         let product = kept.matmul(&self.weight.working().t()?)?;
-        let y = bias_activation::forward(&product, &self.bias.vector(), Activation::None)?;
+        let y = bias_activation::forward(&product, &self.bias.vector(), activation)?;
         if !gradients_wanted() {
             return Ok(y);
         }
@@ -62,7 +79,8 @@ impl Linear {
         bias.expect_gradient();
         graft(anchor(x, &self.bias), y, move |dy| {
             let dy = dy.contiguous()?;
-            bias.add_gradient(bias_activation::column_sum(&dy)?)?;
+            let (dy, summed) = bias_activation::backward(&product, &bias.vector(), &dy, activation)?;
+            bias.add_gradient(summed)?;
             weight.add_gradient(dy.t()?.matmul(&kept)?)?;
             Ok(if tracked { Some(dy.matmul(weight.working())?) } else { None })
         })

@@ -13,9 +13,10 @@ pub mod ops;
 pub mod parameters;
 pub mod training;
 pub mod transformer;
+mod vectorised;
 pub mod world_model;
 
-pub use device::DeviceChoice;
+pub use device::{DeviceChoice, prepare_process};
 pub use error::{Error, Result};
 pub use fragments::{FragmentBatch, FragmentTable, Scales, TableOptions};
 pub use parameters::{Parameter, Parameters, Precision};

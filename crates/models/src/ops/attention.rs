@@ -4,9 +4,13 @@
 //! the forward pass is kept: the backward pass makes the probabilities again, which costs less than reading them.
 //! With P the probabilities and G the gradient of the output: dV = Pᵀ G, dS = P∘(G Vᵀ − rowsum(P∘G Vᵀ))/√d, dQ = dS K, dK = dSᵀ Q.
 
+use std::ops::Range;
+
 use candle_core::{D, DType, Result, Tensor};
 
 use super::cpu;
+use super::small_product::{Factor, product};
+use crate::vectorised::vectorised;
 
 /// # Shapes
 /// `qkv`: `[batch, tokens, 3, heads, d]`, contiguous; `bias`: `[3·heads·d]` in f32; gives `[batch, tokens, heads·d]`.
@@ -83,7 +87,7 @@ fn composed_backward(qkv: &Tensor, bias: &Tensor, gradient: &Tensor, causal: boo
 }
 
 /// One head of one sequence on the CPU: everything contiguous, keys and values transposed too, so that all inner loops run
-/// along rows and keep their sums in registers.
+/// along rows.
 struct Head {
     tokens: usize,
     width: usize,
@@ -133,55 +137,23 @@ impl Head {
         }
     }
 
-    /// The probabilities of one row; zero for the tokens that it does not see.
+    /// The probabilities of all rows; zero for the tokens that a row does not see.
     #[inline(always)]
-    fn attend(&mut self, row: usize, seen: usize) {
+    fn attend(&mut self, causal: bool) {
         let (tokens, width) = (self.tokens, self.width);
         let scale = 1.0 / (width as f32).sqrt();
-        let scores = &mut self.probabilities[row * tokens..(row + 1) * tokens];
-        weigh(scores, &self.qkv[0][row * width..], 1, 0..width, &self.transposed[0]);
-        let most = scores[..seen].iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        scores[..seen].iter_mut().for_each(|score| *score = cpu::exp((*score - most) * scale));
-        scores[seen..].fill(0.0);
-        let total: f32 = scores[..seen].iter().sum();
-        scores[..seen].iter_mut().for_each(|score| *score /= total);
-    }
-}
-
-/// out = Σ weights[row·stride] · rows[row], over rows as wide as `out`. Sums stay in registers, 32 or 16 at a time.
-#[inline(always)]
-fn weigh(out: &mut [f32], weights: &[f32], stride: usize, over: std::ops::Range<usize>, rows: &[f32]) {
-    let width = out.len();
-    let mut start = 0;
-    while start < width {
-        start += match width - start {
-            32.. => weigh_block::<32>(&mut out[start..], weights, stride, over.clone(), &rows[start..], width),
-            16.. => weigh_block::<16>(&mut out[start..], weights, stride, over.clone(), &rows[start..], width),
-            4.. => weigh_block::<4>(&mut out[start..], weights, stride, over.clone(), &rows[start..], width),
-            _ => weigh_block::<1>(&mut out[start..], weights, stride, over.clone(), &rows[start..], width),
-        };
-    }
-}
-
-#[inline(always)]
-fn weigh_block<const N: usize>(
-    out: &mut [f32],
-    weights: &[f32],
-    stride: usize,
-    over: std::ops::Range<usize>,
-    rows: &[f32],
-    width: usize,
-) -> usize {
-    let mut sums = [0.0_f32; N];
-    for row in over {
-        let weight = weights[row * stride];
-        let row = &rows[row * width..row * width + N];
-        for at in 0..N {
-            sums[at] += weight * row[at];
+        let query = Factor { values: &self.qkv[0], row: width, column: 1 };
+        let keys = (self.transposed[0].as_slice(), tokens);
+        scores(&mut self.probabilities, tokens, query, keys, width, causal);
+        for (row, scores) in self.probabilities.chunks_exact_mut(tokens).enumerate() {
+            let seen = if causal { row + 1 } else { tokens };
+            let most = cpu::largest(&scores[..seen]);
+            scores[..seen].iter_mut().for_each(|score| *score = cpu::exp((*score - most) * scale));
+            scores[seen..].fill(0.0);
+            let share = 1.0 / cpu::total(scores[..seen].iter().copied(), seen);
+            scores[..seen].iter_mut().for_each(|score| *score *= share);
         }
     }
-    out[..N].copy_from_slice(&sums);
-    N
 }
 
 fn cpu_forward(qkv: &Tensor, bias: &Tensor, causal: bool) -> Result<Tensor> {
@@ -193,23 +165,30 @@ fn cpu_forward(qkv: &Tensor, bias: &Tensor, causal: bool) -> Result<Tensor> {
         let sequences = out.par_chunks_mut(tokens * row).zip(qkv.par_chunks(tokens * 3 * row));
         sequences.for_each_init(
             || Head::new(tokens, width),
-            |one, (out, qkv)| {
-                cpu::simd(|| {
-                    for head in 0..heads {
-                        one.load(qkv, bias, head, heads);
-                        for query in 0..tokens {
-                            let seen = if causal { query + 1 } else { tokens };
-                            one.attend(query, seen);
-                            let start = query * row + head * width;
-                            let target = &mut out[start..start + width];
-                            weigh(target, &one.probabilities[query * tokens..], 1, 0..seen, &one.qkv[2]);
-                        }
-                    }
-                });
-            },
+            |one, (out, qkv)| forward_sequence(one, qkv, bias, out, (heads, causal)),
         );
         cpu::tensor(out, (batch, tokens, row))
     })
+}
+
+vectorised! {
+    /// All heads of one sequence.
+    fn forward_sequence<'a>(
+        one: &'a mut Head,
+        qkv: &'a [f32],
+        bias: &'a [f32],
+        out: &'a mut [f32],
+        shape: (usize, bool),
+    ) -> () {
+        let ((heads, causal), (tokens, width)) = (shape, (one.tokens, one.width));
+        for head in 0..heads {
+            one.load(qkv, bias, head, heads);
+            one.attend(causal);
+            let found = Factor { values: &one.probabilities, row: tokens, column: 1 };
+            let (target, values) = (&mut out[head * width..], (one.qkv[2].as_slice(), width));
+            product(target, heads * width, (tokens, width), found, values, |rows| seen_by(rows, tokens, causal));
+        }
+    }
 }
 
 fn cpu_backward(qkv: &Tensor, bias: &Tensor, gradient: &Tensor, causal: bool) -> Result<Tensor> {
@@ -222,50 +201,77 @@ fn cpu_backward(qkv: &Tensor, bias: &Tensor, gradient: &Tensor, causal: bool) ->
         let sequences = sequences.zip(gradient.par_chunks(tokens * row));
         sequences.for_each_init(
             || Head::new(tokens, width),
-            |one, ((out, qkv), gradient)| {
-                cpu::simd(|| {
-                    for head in 0..heads {
-                        one.load(qkv, bias, head, heads);
-                        for token in 0..tokens {
-                            let start = token * row + head * width;
-                            one.gradient[token * width..(token + 1) * width]
-                                .copy_from_slice(&gradient[start..start + width]);
-                        }
-                        backward_head(one, out, (head, row), causal);
-                    }
-                });
-            },
+            |one, ((out, qkv), gradient)| backward_sequence(one, (qkv, bias), gradient, out, (heads, causal)),
         );
         cpu::tensor(out, (batch, tokens, three, heads, width))
     })
+}
+
+vectorised! {
+    /// All heads of one sequence.
+    fn backward_sequence<'a>(
+        one: &'a mut Head,
+        seen: (&'a [f32], &'a [f32]),
+        gradient: &'a [f32],
+        out: &'a mut [f32],
+        shape: (usize, bool),
+    ) -> () {
+        let ((qkv, bias), (heads, causal), (tokens, width)) = (seen, shape, (one.tokens, one.width));
+        let row = heads * width;
+        for head in 0..heads {
+            one.load(qkv, bias, head, heads);
+            for token in 0..tokens {
+                let start = token * row + head * width;
+                one.gradient[token * width..(token + 1) * width].copy_from_slice(&gradient[start..start + width]);
+            }
+            backward_head(one, out, (head, row), causal);
+        }
+    }
 }
 
 #[inline(always)]
 fn backward_head(one: &mut Head, out: &mut [f32], (head, row): (usize, usize), causal: bool) {
     let (tokens, width) = (one.tokens, one.width);
     let scale = 1.0 / (width as f32).sqrt();
-    let place = |token: usize, which: usize| {
-        let start = token * 3 * row + which * row + head * width;
-        start..start + width
-    };
-    for query in 0..tokens {
-        let seen = if causal { query + 1 } else { tokens };
-        one.attend(query, seen);
-        let own = query * tokens..(query + 1) * tokens;
-        let (found, slopes) = (&one.probabilities[own.clone()], &mut one.slopes[own]);
-        weigh(slopes, &one.gradient[query * width..], 1, 0..width, &one.transposed[1]);
-        let delta: f32 = found.iter().zip(&*slopes).map(|(found, slope)| found * slope).sum();
-        for at in 0..tokens {
-            slopes[at] = found[at] * (slopes[at] - delta) * scale;
-        }
-        weigh(&mut out[place(query, 0)], slopes, 1, 0..seen, &one.qkv[1]);
+    one.attend(causal);
+    let gradient = Factor { values: &one.gradient, row: width, column: 1 };
+    scores(&mut one.slopes, tokens, gradient, (&one.transposed[1], tokens), width, causal);
+    for (row, (found, slopes)) in
+        one.probabilities.chunks_exact(tokens).zip(one.slopes.chunks_exact_mut(tokens)).enumerate()
+    {
+        let seen = if causal { row + 1 } else { tokens };
+        let delta = cpu::total(found.iter().zip(&*slopes).map(|(found, slope)| found * slope).take(seen), seen);
+        // What the mask hides may hold anything; its probability is zero, but zero times infinity is not.
+        slopes[seen..].fill(0.0);
+        slopes[..seen].iter_mut().zip(found).for_each(|(slope, found)| *slope = found * (*slope - delta) * scale);
     }
-    for key in 0..tokens {
-        // Only later queries see it, if the mask is causal.
-        let over = if causal { key..tokens } else { 0..tokens };
-        weigh(&mut out[place(key, 1)], &one.slopes[key..], tokens, over.clone(), &one.qkv[0]);
-        weigh(&mut out[place(key, 2)], &one.probabilities[key..], tokens, over, &one.gradient);
+    let (slopes, found) = (one.slopes.as_slice(), one.probabilities.as_slice());
+    let (shape, place) = ((tokens, width), |which: usize| which * row + head * width);
+    // Rows of the transposed are columns; only later queries see a key, if the mask is causal.
+    let upright = |values| Factor { values, row: tokens, column: 1 };
+    let turned = |values| Factor { values, row: 1, column: tokens };
+    let seen = |rows: Range<usize>| seen_by(rows, tokens, causal);
+    let seeing = |rows: Range<usize>| if causal { rows.start..tokens } else { 0..tokens };
+    product(&mut out[place(0)..], 3 * row, shape, upright(slopes), (&one.qkv[1], width), seen);
+    product(&mut out[place(1)..], 3 * row, shape, turned(slopes), (&one.qkv[0], width), seeing);
+    product(&mut out[place(2)..], 3 * row, shape, turned(found), (&one.gradient, width), seeing);
+}
+
+/// Products of all rows with the columns that they see, four rows at a time.
+#[inline(always)]
+fn scores(out: &mut [f32], tokens: usize, left: Factor<'_>, right: (&[f32], usize), width: usize, causal: bool) {
+    for start in (0..tokens).step_by(4) {
+        let rows = 4.min(tokens - start);
+        let columns = if causal { start + rows } else { tokens };
+        let left = Factor { values: &left.values[start * left.row..], ..left };
+        product(&mut out[start * tokens..], tokens, (rows, columns), left, right, |_| 0..width);
     }
+}
+
+/// The tokens that at least one of the rows sees.
+#[inline(always)]
+fn seen_by(rows: Range<usize>, tokens: usize, causal: bool) -> Range<usize> {
+    if causal { 0..rows.end } else { 0..tokens }
 }
 
 #[cfg(feature = "cuda")]

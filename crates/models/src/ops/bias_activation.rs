@@ -4,6 +4,7 @@ use candle_core::{Result, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::cpu;
+use crate::vectorised::vectorised;
 
 /// What follows a bias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,19 +58,22 @@ fn cpu_forward(x: &Tensor, bias: &Tensor, activation: Activation) -> Result<Tens
     let (rows, columns) = x.dims2()?;
     cpu::slices([x, bias], |[x, bias]| {
         let mut y = vec![0.0_f32; rows * columns];
-        y.par_chunks_mut(cpu::ROWS * columns).zip(x.par_chunks(cpu::ROWS * columns)).for_each(|(y, x)| {
-            cpu::simd(|| {
-                for (y, x) in y.chunks_mut(columns).zip(x.chunks(columns)) {
-                    match activation {
-                        Activation::None => each(y, x, bias, |value| value),
-                        Activation::GeluTanh => each(y, x, bias, gelu_tanh),
-                        Activation::GeluErf => each(y, x, bias, gelu_erf),
-                    }
-                }
-            });
-        });
+        let pieces = y.par_chunks_mut(cpu::ROWS * columns).zip(x.par_chunks(cpu::ROWS * columns));
+        pieces.for_each(|(y, x)| forward_piece(y, x, bias, activation));
         cpu::tensor(y, (rows, columns))
     })
+}
+
+vectorised! {
+    fn forward_piece<'a>(y: &'a mut [f32], x: &'a [f32], bias: &'a [f32], activation: Activation) -> () {
+        for (y, x) in y.chunks_exact_mut(bias.len()).zip(x.chunks_exact(bias.len())) {
+            match activation {
+                Activation::None => each(y, x, bias, |value| value),
+                Activation::GeluTanh => each(y, x, bias, gelu_tanh),
+                Activation::GeluErf => each(y, x, bias, gelu_erf),
+            }
+        }
+    }
 }
 
 #[inline(always)]
@@ -89,19 +93,29 @@ fn cpu_backward(x: &Tensor, bias: &Tensor, dy: &Tensor, activation: Activation) 
         let sums = cpu::sum_over_pieces(rows.div_ceil(cpu::ROWS), columns, |at, sums| {
             let mut dx = places[at].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let part = at * piece..(at * piece + dx.len());
-            let rows = dx.chunks_mut(columns).zip(x[part.clone()].chunks(columns)).zip(dy[part].chunks(columns));
-            cpu::simd(|| {
-                for ((dx, x), dy) in rows {
-                    match activation {
-                        Activation::GeluErf => each_slope(dx, x, bias, dy, sums, gelu_erf_slope),
-                        _ => each_slope(dx, x, bias, dy, sums, gelu_tanh_slope),
-                    }
-                }
-            });
+            backward_piece(&mut dx, (&x[part.clone()], bias), &dy[part], sums, activation);
         });
         drop(places);
         Ok((cpu::tensor(dx, (rows, columns))?, cpu::tensor(sums, columns)?))
     })
+}
+
+vectorised! {
+    fn backward_piece<'a>(
+        dx: &'a mut [f32],
+        seen: (&'a [f32], &'a [f32]),
+        dy: &'a [f32],
+        sums: &'a mut [f32],
+        activation: Activation,
+    ) -> () {
+        let ((x, bias), columns) = (seen, sums.len());
+        for ((dx, x), dy) in dx.chunks_exact_mut(columns).zip(x.chunks_exact(columns)).zip(dy.chunks_exact(columns)) {
+            match activation {
+                Activation::GeluErf => each_slope(dx, x, bias, dy, sums, gelu_erf_slope),
+                _ => each_slope(dx, x, bias, dy, sums, gelu_tanh_slope),
+            }
+        }
+    }
 }
 
 #[inline(always)]
@@ -119,12 +133,18 @@ fn cpu_column_sum(x: &Tensor) -> Result<Tensor> {
         let piece = cpu::ROWS * columns;
         let sums = cpu::sum_over_pieces(rows.div_ceil(cpu::ROWS), columns, |at, sums| {
             let part = &x[at * piece..x.len().min((at + 1) * piece)];
-            cpu::simd(|| {
-                part.chunks(columns).for_each(|row| sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value));
-            });
+            sum_rows(sums, part);
         });
         cpu::tensor(sums, columns)
     })
+}
+
+vectorised! {
+    fn sum_rows<'a>(sums: &'a mut [f32], rows: &'a [f32]) -> () {
+        for row in rows.chunks_exact(sums.len()) {
+            sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+        }
+    }
 }
 
 /// √(2/π)

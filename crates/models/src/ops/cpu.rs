@@ -3,6 +3,8 @@
 use candle_core::{CpuStorage, Device, Result, Storage, Tensor};
 use rayon::prelude::*;
 
+use crate::vectorised::vectorised;
+
 /// Rows in a piece of work. Sums over rows are made within pieces first, so it is part of the result.
 pub(super) const ROWS: usize = 32;
 
@@ -34,48 +36,68 @@ pub(super) fn tensor(values: Vec<f32>, shape: impl Into<candle_core::Shape>) -> 
     Tensor::from_vec(values, shape, &Device::Cpu)
 }
 
-/// Runs a loop compiled for the best instructions this machine has.
-#[inline(always)]
-pub(super) fn simd<T>(run: impl FnOnce() -> T) -> T {
-    struct Run<F>(F);
-    impl<T, F: FnOnce() -> T> pulp::WithSimd for Run<F> {
-        type Output = T;
-        #[inline(always)]
-        fn with_simd<S: pulp::Simd>(self, _: S) -> T {
-            (self.0)()
-        }
-    }
-    pulp::Arch::new().dispatch(Run(run))
-}
-
 /// Runs `each` on pieces of rows in parallel, and sums what each returns, piece by piece in order.
 pub(super) fn sum_over_pieces(pieces: usize, sums: usize, each: impl Fn(usize, &mut [f32]) + Sync) -> Vec<f32> {
     let mut partial = vec![0.0_f32; pieces * sums];
     partial.par_chunks_mut(sums.max(1)).enumerate().for_each(|(piece, sums)| each(piece, sums));
     let mut total = vec![0.0_f32; sums];
     for part in partial.chunks(sums.max(1)) {
-        simd(|| total.iter_mut().zip(part).for_each(|(total, part)| *total += part));
+        add_to(&mut total, part);
     }
     total
 }
 
-/// eˣ to one part in ten million, in a form that compilers turn into SIMD. Below −87 it is zero.
+vectorised! {
+    fn add_to<'a>(total: &'a mut [f32], part: &'a [f32]) -> () {
+        total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
+    }
+}
+
+/// A sum in sixteen lanes, which is what lets it be SIMD.
+#[inline(always)]
+pub(super) fn total(values: impl Iterator<Item = f32>, count: usize) -> f32 {
+    let mut lanes = [0.0_f32; 16];
+    let mut values = values;
+    for _ in 0..count / 16 {
+        for lane in &mut lanes {
+            *lane += values.next().unwrap_or_default();
+        }
+    }
+    let rest: f32 = values.sum();
+    lanes.iter().sum::<f32>() + rest
+}
+
+/// The largest value, in sixteen lanes. Only for numbers: what it gives for NaN is not said.
+#[inline(always)]
+pub(super) fn largest(values: &[f32]) -> f32 {
+    let mut lanes = [f32::NEG_INFINITY; 16];
+    let chunks = values.chunks_exact(16);
+    let rest = chunks.remainder();
+    for chunk in chunks {
+        for (lane, value) in lanes.iter_mut().zip(chunk) {
+            *lane = if *value > *lane { *value } else { *lane };
+        }
+    }
+    lanes.iter().chain(rest).copied().fold(f32::NEG_INFINITY, f32::max)
+}
+
+/// eˣ to one part in ten million, in a form that compilers turn into SIMD within [`vectorised!`](vectorised). Below −87 it is zero.
 #[inline(always)]
 pub(super) fn exp(x: f32) -> f32 {
     const MAGIC: f32 = 12_582_912.0; // 1.5·2²³: adding it rounds to the nearest integer.
     let x = x.clamp(-87.3, 88.0);
-    let scaled = x * std::f32::consts::LOG2_E + MAGIC;
+    let scaled = x.mul_add(std::f32::consts::LOG2_E, MAGIC);
     let whole = scaled - MAGIC;
     // x − whole·ln 2, with ln 2 in two parts.
-    let rest = x - whole * 0.693_359_4;
-    let rest = rest + whole * 2.121_944_4e-4;
+    let rest = whole.mul_add(-0.693_359_4, x);
+    let rest = whole.mul_add(2.121_944_4e-4, rest);
     let series = 1.987_569_2e-4_f32;
-    let series = series * rest + 1.398_2e-3;
-    let series = series * rest + 8.333_452e-3;
-    let series = series * rest + 4.166_579_6e-2;
-    let series = series * rest + 1.666_666_5e-1;
-    let series = series * rest + 0.5;
-    let series = series * rest * rest + rest + 1.0;
+    let series = series.mul_add(rest, 1.398_2e-3);
+    let series = series.mul_add(rest, 8.333_452e-3);
+    let series = series.mul_add(rest, 4.166_579_6e-2);
+    let series = series.mul_add(rest, 1.666_666_5e-1);
+    let series = series.mul_add(rest, 0.5);
+    let series = (series * rest).mul_add(rest, rest + 1.0);
     let power = f32::from_bits(((scaled.to_bits().wrapping_add(127)) << 23) & 0x7f80_0000);
     series * power
 }

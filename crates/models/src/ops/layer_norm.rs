@@ -8,6 +8,7 @@ use candle_core::{Result, Tensor};
 
 use super::cpu;
 use crate::layers::EPSILON;
+use crate::vectorised::vectorised;
 
 /// What the forward pass gives and the backward pass needs.
 #[derive(Clone, Debug)]
@@ -75,18 +76,8 @@ fn cpu_forward(x: &Tensor, added: Option<(&Tensor, &Tensor)>, weight: &Tensor, b
         let work = (x.par_chunks(piece), more.par_chunks(piece), sums, y.par_chunks_mut(piece));
         let stats = (mean.par_chunks_mut(cpu::ROWS), rstd.par_chunks_mut(cpu::ROWS));
         work.into_par_iter().zip(stats.into_par_iter()).for_each(|((x, more, sum, y), (mean, rstd))| {
-            cpu::simd(|| {
-                for row in 0..mean.len() {
-                    let at = row * width..(row + 1) * width;
-                    let y = &mut y[at.clone()];
-                    y.copy_from_slice(&x[at.clone()]);
-                    if adds {
-                        add(y, &more[at.clone()], more_bias);
-                        sum[at].copy_from_slice(y);
-                    }
-                    (mean[row], rstd[row]) = normalize(y, weight, bias);
-                }
-            });
+            let added = if adds { Some((more, more_bias, sum)) } else { None };
+            forward_piece(x, added, (weight, bias), y, (mean, rstd));
         });
         let shape = (rows, width);
         let y = cpu::tensor(y, shape)?;
@@ -94,6 +85,29 @@ fn cpu_forward(x: &Tensor, added: Option<(&Tensor, &Tensor)>, weight: &Tensor, b
         Ok(Normalized { sum, y, mean: cpu::tensor(mean, rows)?, rstd: cpu::tensor(rstd, rows)? })
     })
     .map(|found| if adds { found } else { Normalized { sum: x.clone(), ..found } })
+}
+
+vectorised! {
+    /// Rows of the forward pass; what is added to them is the same number of rows, a bias, and the place for the sum.
+    fn forward_piece<'a>(
+        x: &'a [f32],
+        added: Option<(&'a [f32], &'a [f32], &'a mut [f32])>,
+        affine: (&'a [f32], &'a [f32]),
+        y: &'a mut [f32],
+        stats: (&'a mut [f32], &'a mut [f32]),
+    ) -> () {
+        let ((mean, rstd), width) = (stats, affine.0.len());
+        y.copy_from_slice(x);
+        if let Some((more, bias, sum)) = added {
+            for (y, more) in y.chunks_exact_mut(width).zip(more.chunks_exact(width)) {
+                add(y, more, bias);
+            }
+            sum.copy_from_slice(y);
+        }
+        for (row, y) in y.chunks_exact_mut(width).enumerate() {
+            (mean[row], rstd[row]) = normalize(y, affine.0, affine.1);
+        }
+    }
 }
 
 #[inline(always)]
@@ -107,27 +121,13 @@ fn add(y: &mut [f32], more: &[f32], bias: &[f32]) {
 #[inline(always)]
 fn normalize(y: &mut [f32], weight: &[f32], bias: &[f32]) -> (f32, f32) {
     let width = y.len() as f32;
-    let mean = total(y.iter().copied(), y.len()) / width;
-    let variance = total(y.iter().map(|value| (value - mean) * (value - mean)), y.len()) / width;
+    let mean = cpu::total(y.iter().copied(), y.len()) / width;
+    let variance = cpu::total(y.iter().map(|value| (value - mean) * (value - mean)), y.len()) / width;
     let rstd = 1.0 / (variance + EPSILON as f32).sqrt();
     for ((y, weight), bias) in y.iter_mut().zip(weight).zip(bias) {
         *y = (*y - mean) * rstd * weight + bias;
     }
     (mean, rstd)
-}
-
-/// A sum in sixteen lanes, which is what lets it be SIMD.
-#[inline(always)]
-fn total(values: impl Iterator<Item = f32>, count: usize) -> f32 {
-    let mut lanes = [0.0_f32; 16];
-    let mut values = values;
-    for _ in 0..count / 16 {
-        for lane in &mut lanes {
-            *lane += values.next().unwrap_or_default();
-        }
-    }
-    let rest: f32 = values.sum();
-    lanes.iter().sum::<f32>() + rest
 }
 
 fn cpu_backward(kept: &Normalized, weight: &Tensor, dy: &Tensor, residual: Option<&Tensor>) -> Result<Backward> {
@@ -144,20 +144,36 @@ fn cpu_backward(kept: &Normalized, weight: &Tensor, dy: &Tensor, residual: Optio
             let mut place = places[piece].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let (dw, rest) = sums.split_at_mut(width);
             let (db, dsum) = rest.split_at_mut(width);
-            cpu::simd(|| {
-                for row in piece * cpu::ROWS..rows.min((piece + 1) * cpu::ROWS) {
-                    let at = row * width..(row + 1) * width;
-                    let to = (row - piece * cpu::ROWS) * width;
-                    let (x, dy, dx) = (&x[at.clone()], &dy[at.clone()], &mut place[to..to + width]);
-                    let residual = if adds { Some(&residual[at]) } else { None };
-                    backward_row((x, mean[row], rstd[row]), weight, dy, residual, dx, [dw, db, dsum]);
-                }
-            });
+            let rows = piece * cpu::ROWS..rows.min((piece + 1) * cpu::ROWS);
+            let at = rows.start * width..rows.end * width;
+            let residual = if adds { Some(&residual[at.clone()]) } else { None };
+            let seen = (&x[at.clone()], &mean[rows.clone()], &rstd[rows]);
+            backward_piece(seen, weight, &dy[at], residual, &mut place, [dw, db, dsum]);
         });
         drop(places);
         let part = |which: usize| cpu::tensor(sums[which * width..(which + 1) * width].to_vec(), width);
         Ok(Backward { x: cpu::tensor(dx, (rows, width))?, weight: part(0)?, bias: part(1)?, added_bias: part(2)? })
     })
+}
+
+vectorised! {
+    /// Rows of the backward pass; sums over them are added to `sums`: of weight, of bias, of the gradient itself.
+    fn backward_piece<'a>(
+        seen: (&'a [f32], &'a [f32], &'a [f32]),
+        weight: &'a [f32],
+        dy: &'a [f32],
+        residual: Option<&'a [f32]>,
+        dx: &'a mut [f32],
+        sums: [&'a mut [f32]; 3],
+    ) -> () {
+        let ((x, mean, rstd), [dw, db, dsum], width) = (seen, sums, weight.len());
+        for row in 0..mean.len() {
+            let at = row * width..(row + 1) * width;
+            let (x, dy, dx) = (&x[at.clone()], &dy[at.clone()], &mut dx[at.clone()]);
+            let residual = residual.map(|residual| &residual[at]);
+            backward_row((x, mean[row], rstd[row]), weight, dy, residual, dx, [dw, db, dsum]);
+        }
+    }
 }
 
 #[inline(always)]
@@ -171,9 +187,9 @@ fn backward_row(
 ) {
     let width = x.len();
     let hat = |x: f32| (x - mean) * rstd;
-    let scaled = total(dy.iter().zip(weight).map(|(dy, weight)| dy * weight), width) / width as f32;
+    let scaled = cpu::total(dy.iter().zip(weight).map(|(dy, weight)| dy * weight), width) / width as f32;
     let projected = dy.iter().zip(weight).zip(x).map(|((dy, weight), x)| dy * weight * hat(*x));
-    let projected = total(projected, width) / width as f32;
+    let projected = cpu::total(projected, width) / width as f32;
     for at in 0..width {
         let hat = hat(x[at]);
         dw[at] += dy[at] * hat;

@@ -14,6 +14,8 @@ mod cpu;
 pub(crate) mod cuda;
 mod graft;
 pub mod layer_norm;
+mod small_product;
+pub mod square;
 pub(crate) mod update;
 
 use candle_core::{DType, Device, Tensor};

@@ -4,6 +4,7 @@ use candle_core::{CpuStorage, DType, Device, InplaceOp1, Layout, Result, Tensor}
 
 use super::cpu;
 use crate::training::adamw::{Rule, Update};
+use crate::vectorised::vectorised;
 
 /// Numbers in a piece of work; sums of squares are made within pieces first.
 const SPAN: usize = 8192;
@@ -64,7 +65,7 @@ fn cpu_step(updates: &[Update<'_>], rule: Rule) -> Result<Tensor> {
     let mut squares = 0.0_f64;
     for gradient in &gradients {
         squares += cpu::slice(gradient, |values| {
-            let pieces: Vec<f64> = values.par_chunks(SPAN).map(|piece| cpu::simd(|| sum_of_squares(piece))).collect();
+            let pieces: Vec<f64> = values.par_chunks(SPAN).map(|piece| sum_of_squares(piece)).collect();
             Ok(pieces.iter().sum::<f64>())
         })?;
     }
@@ -77,8 +78,8 @@ fn cpu_step(updates: &[Update<'_>], rule: Rule) -> Result<Tensor> {
                     mutate(update.square, |square| {
                         let moments = mean.par_chunks_mut(SPAN).zip(square.par_chunks_mut(SPAN));
                         let pieces = master.par_chunks_mut(SPAN).zip(gradient.par_chunks(SPAN)).zip(moments);
-                        pieces.for_each(|((master, gradient), (mean, square))| {
-                            cpu::simd(|| piece(master, gradient, mean, square, scale, update.decay, rule));
+                        pieces.for_each(|((master, gradient), moments)| {
+                            piece(master, gradient, moments, scale, update.decay, rule);
                         });
                         Ok(())
                     })
@@ -90,39 +91,40 @@ fn cpu_step(updates: &[Update<'_>], rule: Rule) -> Result<Tensor> {
     cpu::tensor(vec![norm], ())
 }
 
-#[inline(always)]
-fn sum_of_squares(values: &[f32]) -> f64 {
-    let mut lanes = [0.0_f32; 16];
-    let chunks = values.chunks_exact(16);
-    let rest: f32 = chunks.remainder().iter().map(|value| value * value).sum();
-    for chunk in chunks {
-        for at in 0..16 {
-            lanes[at] += chunk[at] * chunk[at];
+vectorised! {
+    fn sum_of_squares<'a>(values: &'a [f32]) -> f64 {
+        let mut lanes = [0.0_f32; 16];
+        let chunks = values.chunks_exact(16);
+        let rest: f32 = chunks.remainder().iter().map(|value| value * value).sum();
+        for chunk in chunks {
+            for at in 0..16 {
+                lanes[at] += chunk[at] * chunk[at];
+            }
         }
+        lanes.iter().map(|lane| f64::from(*lane)).sum::<f64>() + f64::from(rest)
     }
-    lanes.iter().map(|lane| f64::from(*lane)).sum::<f64>() + f64::from(rest)
 }
 
-#[inline(always)]
-fn piece(
-    master: &mut [f32],
-    gradient: &[f32],
-    mean: &mut [f32],
-    square: &mut [f32],
-    scale: f32,
-    decay: f64,
-    rule: Rule,
-) {
-    let (beta_1, beta_2, rate, epsilon) =
-        (rule.beta_1 as f32, rule.beta_2 as f32, rule.rate as f32, rule.epsilon as f32);
-    let (correction_1, correction_2) = (rule.correction_1 as f32, rule.correction_2 as f32);
-    let keep = (1.0 - rule.rate * decay) as f32;
-    for (((master, gradient), mean), square) in master.iter_mut().zip(gradient).zip(mean).zip(square) {
-        let gradient = gradient * scale;
-        *mean = beta_1 * *mean + (1.0 - beta_1) * gradient;
-        *square = beta_2 * *square + (1.0 - beta_2) * gradient * gradient;
-        let step = (*mean * correction_1) / ((*square * correction_2).sqrt() + epsilon);
-        *master = *master * keep - rate * step;
+vectorised! {
+    fn piece<'a>(
+        master: &'a mut [f32],
+        gradient: &'a [f32],
+        moments: (&'a mut [f32], &'a mut [f32]),
+        scale: f32,
+        decay: f64,
+        rule: Rule,
+    ) -> () {
+        let (beta_1, beta_2, rate, epsilon) =
+            (rule.beta_1 as f32, rule.beta_2 as f32, rule.rate as f32, rule.epsilon as f32);
+        let (correction_1, correction_2) = (rule.correction_1 as f32, rule.correction_2 as f32);
+        let keep = (1.0 - rule.rate * decay) as f32;
+        for (((master, gradient), mean), square) in master.iter_mut().zip(gradient).zip(moments.0).zip(moments.1) {
+            let gradient = gradient * scale;
+            *mean = beta_1 * *mean + (1.0 - beta_1) * gradient;
+            *square = beta_2 * *square + (1.0 - beta_2) * gradient * gradient;
+            let step = (*mean * correction_1) / ((*square * correction_2).sqrt() + epsilon);
+            *master = *master * keep - rate * step;
+        }
     }
 }
 

@@ -1,12 +1,13 @@
 //! What M_φ learns from.
 
-use candle_core::{D, DType, Tensor};
+use candle_core::Tensor;
 
 use super::config::ContrastMode;
 use super::model::WorldModel;
 use crate::contrast::{nt_xent, supcon};
 use crate::error::{Error, Result};
 use crate::fragments::FragmentBatch;
+use crate::ops::square::mean_square;
 
 /// A loss and what it is made of.
 #[derive(Clone, Debug)]
@@ -32,8 +33,8 @@ impl WorldModel {
         let seen = self.forward(batch, noise)?;
         let mut terms: Vec<(&'static str, f64, Tensor)> = Vec::new();
 
-        terms.push(("recon", config.recon_weight, mean_square(&seen.features, &batch.features)?));
-        terms.push(("state", config.state_weight, mean_square(&seen.states, &batch.states)?));
+        terms.push(("recon", config.recon_weight, mean_square(&seen.features, &batch.features, config.form)?));
+        terms.push(("state", config.state_weight, mean_square(&seen.states, &batch.states, config.form)?));
 
         let (q, p) = (&seen.posterior, &seen.prior);
         let costly = |nats: Tensor| (nats - config.free_nats)?.relu()? + config.free_nats;
@@ -45,7 +46,8 @@ impl WorldModel {
             let (Some(true_rewards), Some(true_returns)) = (&batch.rewards, &batch.returns) else {
                 return Err(Error::Config("the return head needs rewards, and these fragments have none".into()));
             };
-            let error = (mean_square(rewards, true_rewards)? + mean_square(returns, true_returns)?)?;
+            let error =
+                (mean_square(rewards, true_rewards, config.form)? + mean_square(returns, true_returns, config.form)?)?;
             terms.push(("return", config.return_weight, error));
         }
 
@@ -65,9 +67,4 @@ impl WorldModel {
         let total = Tensor::stack(&weighted?, 0)?.sum_all()?;
         Ok(Losses { total, terms: terms.into_iter().map(|(name, _, term)| (name, term.detach())).collect() })
     }
-}
-
-/// The mean of (a − b)², in f32. In two steps, rows first: Candle sums a whole tensor with a single block of threads.
-fn mean_square(a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    Ok((a - b.to_dtype(DType::F32)?)?.sqr()?.mean(D::Minus1)?.mean_all()?)
 }

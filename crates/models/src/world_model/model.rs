@@ -178,7 +178,7 @@ impl WorldModel {
     /// `latents`: `[…, d_z]`; gives `[…, F]` and `[…, S]`, f32.
     pub(super) fn decode(&self, latents: &Tensor) -> Result<(Tensor, Tensor)> {
         let latents = latents.to_dtype(self.start.working().dtype())?.contiguous()?;
-        let hidden = self.decoder_hidden.forward(&latents)?.gelu()?;
+        let hidden = self.decoder_hidden.forward_gelu(&latents)?;
         let features = self.decoder_features.forward(&hidden)?.to_dtype(DType::F32)?;
         Ok((features, self.decoder_states.forward(&hidden)?.to_dtype(DType::F32)?))
     }
@@ -189,7 +189,7 @@ impl WorldModel {
     /// `h`: `[…, width]`; gives `[…]` twice, f32.
     pub(super) fn returns(&self, h: &Tensor) -> Result<Option<(Tensor, Tensor)>> {
         let Some((hidden, out)) = &self.returns else { return Ok(None) };
-        let both = out.forward(&hidden.forward(&h.contiguous()?)?.gelu()?)?.to_dtype(DType::F32)?;
+        let both = out.forward(&hidden.forward_gelu(&h.contiguous()?)?)?.to_dtype(DType::F32)?;
         let last = both.rank() - 1;
         Ok(Some((both.narrow(last, 0, 1)?.squeeze(last)?, both.narrow(last, 1, 1)?.squeeze(last)?)))
     }
