@@ -1,13 +1,14 @@
 //! What stands between the products of a layer, on CPUs: each one pass over memory, on all threads.
 //!
 //! The tensor framework computes these one element and one thread at a time, with a pass for each operation. Here they are
-//! loops that the compiler turns into vector instructions; `pulp` picks those of the machine. Sums have a fixed number of
+//! loops that the compiler turns into vector instructions of the machine. Sums have a fixed number of
 //! lanes and nothing is contracted, so results depend neither on the machine nor on the number of threads. Forward only.
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, InplaceOp1, InplaceOp2, InplaceOp3};
 use candle_core::{Layout, Result, Shape, Tensor, bail};
-use pulp::Arch;
 use rayon::prelude::*;
+
+use crate::vectorised::vectorised;
 
 /// Partial sums of a reduction.
 const LANES: usize = 16;
@@ -81,21 +82,23 @@ impl CustomOp3 for LayerNorm {
         let (x, weight, bias) = (values(x, layout)?, values(weight, weight_layout)?, values(bias, bias_layout)?);
         let width = weight.len();
         let mut out = vec![0.0; x.len()];
-        let arch = Arch::new();
         let blocks = out.par_chunks_mut(ROWS * width).zip(x.par_chunks(ROWS * width));
-        blocks.for_each(|(out, x)| {
-            arch.dispatch(|| {
-                for (out, x) in out.chunks_exact_mut(width).zip(x.chunks_exact(width)) {
-                    let mean = sum(x, |value| value) / width as f32;
-                    let variance = sum(x, |value| (value - mean) * (value - mean)) / width as f32;
-                    let scale = 1.0 / (variance + self.eps).sqrt();
-                    for (((out, x), weight), bias) in out.iter_mut().zip(x).zip(weight).zip(bias) {
-                        *out = (x - mean) * scale * weight + bias;
-                    }
-                }
-            });
-        });
+        blocks.for_each(|(out, x)| normalize_rows(out, x, (weight, bias), self.eps));
         Ok((CpuStorage::F32(out), layout.shape().clone()))
+    }
+}
+
+vectorised! {
+    fn normalize_rows<'a>(out: &'a mut [f32], x: &'a [f32], affine: (&'a [f32], &'a [f32]), eps: f32) -> () {
+        let ((weight, bias), width) = (affine, affine.0.len());
+        for (out, x) in out.chunks_exact_mut(width).zip(x.chunks_exact(width)) {
+            let mean = sum(x, |value| value) / width as f32;
+            let variance = sum(x, |value| (value - mean) * (value - mean)) / width as f32;
+            let scale = 1.0 / (variance + eps).sqrt();
+            for (((out, x), weight), bias) in out.iter_mut().zip(x).zip(weight).zip(bias) {
+                *out = (x - mean) * scale * weight + bias;
+            }
+        }
     }
 }
 
@@ -108,15 +111,16 @@ impl InplaceOp2 for BiasGelu {
 
     fn cpu_fwd(&self, x: &mut CpuStorage, layout: &Layout, bias: &CpuStorage, bias_layout: &Layout) -> Result<()> {
         let (x, bias) = (values_mut(x, layout)?, values(bias, bias_layout)?);
-        let arch = Arch::new();
-        x.par_chunks_mut(ROWS * bias.len()).for_each(|rows| {
-            arch.dispatch(|| {
-                for row in rows.chunks_exact_mut(bias.len()) {
-                    row.iter_mut().zip(bias).for_each(|(value, bias)| *value = gelu(*value + bias));
-                }
-            });
-        });
+        x.par_chunks_mut(ROWS * bias.len()).for_each(|rows| gelu_rows(rows, bias));
         Ok(())
+    }
+}
+
+vectorised! {
+    fn gelu_rows<'a>(rows: &'a mut [f32], bias: &'a [f32]) -> () {
+        for row in rows.chunks_exact_mut(bias.len()) {
+            row.iter_mut().zip(bias).for_each(|(value, bias)| *value = gelu(*value + bias));
+        }
     }
 }
 
@@ -137,16 +141,17 @@ impl InplaceOp3 for Add {
         bias_layout: &Layout,
     ) -> Result<()> {
         let (x, y, bias) = (values_mut(x, layout)?, values(y, y_layout)?, values(bias, bias_layout)?);
-        let arch = Arch::new();
         let block = ROWS * bias.len();
-        x.par_chunks_mut(block).zip(y.par_chunks(block)).for_each(|(x, y)| {
-            arch.dispatch(|| {
-                for (x, y) in x.chunks_exact_mut(bias.len()).zip(y.chunks_exact(bias.len())) {
-                    x.iter_mut().zip(y).zip(bias).for_each(|((x, y), bias)| *x += y + bias);
-                }
-            });
-        });
+        x.par_chunks_mut(block).zip(y.par_chunks(block)).for_each(|(x, y)| add_rows(x, y, bias));
         Ok(())
+    }
+}
+
+vectorised! {
+    fn add_rows<'a>(x: &'a mut [f32], y: &'a [f32], bias: &'a [f32]) -> () {
+        for (x, y) in x.chunks_exact_mut(bias.len()).zip(y.chunks_exact(bias.len())) {
+            x.iter_mut().zip(y).zip(bias).for_each(|((x, y), bias)| *x += y + bias);
+        }
     }
 }
 
@@ -171,7 +176,6 @@ impl CustomOp2 for SplitHeads {
         let head = width / 3 / self.heads;
         let scale = 1.0 / (head as f32).sqrt();
         let mut out = vec![0.0; qkv.len()];
-        let arch = Arch::new();
         // One block is a head of one picture: [N, d].
         out.par_chunks_mut(tokens * head).enumerate().for_each(|(at, out)| {
             let (part, picture, own) = (at / (batch * self.heads), at / self.heads % batch, at % self.heads);
@@ -179,14 +183,12 @@ impl CustomOp2 for SplitHeads {
             let scale = if part == 0 { scale } else { 1.0 };
             let bias = &bias[column..column + head];
             let rows = qkv[picture * tokens * width..(picture + 1) * tokens * width].chunks_exact(width);
-            arch.dispatch(|| {
-                for (out, row) in out.chunks_exact_mut(head).zip(rows) {
-                    let row = &row[column..column + head];
-                    for ((out, value), bias) in out.iter_mut().zip(row).zip(bias) {
-                        *out = (value + bias) * scale;
-                    }
+            for (out, row) in out.chunks_exact_mut(head).zip(rows) {
+                let row = &row[column..column + head];
+                for ((out, value), bias) in out.iter_mut().zip(row).zip(bias) {
+                    *out = (value + bias) * scale;
                 }
-            });
+            }
         });
         Ok((CpuStorage::F32(out), (3, batch * self.heads, tokens, head).into()))
     }
@@ -202,18 +204,19 @@ impl InplaceOp1 for Softmax {
     fn cpu_fwd(&self, x: &mut CpuStorage, layout: &Layout) -> Result<()> {
         let width = layout.shape().dims().last().copied().unwrap_or(1).max(1);
         let x = values_mut(x, layout)?;
-        let arch = Arch::new();
-        x.par_chunks_mut(ROWS * width).for_each(|rows| {
-            arch.dispatch(|| {
-                for row in rows.chunks_exact_mut(width) {
-                    let largest = max(row);
-                    row.iter_mut().for_each(|value| *value = exp(*value - largest));
-                    let scale = 1.0 / sum(row, |value| value);
-                    row.iter_mut().for_each(|value| *value *= scale);
-                }
-            });
-        });
+        x.par_chunks_mut(ROWS * width).for_each(|rows| softmax_rows(rows, width));
         Ok(())
+    }
+}
+
+vectorised! {
+    fn softmax_rows<'a>(rows: &'a mut [f32], width: usize) -> () {
+        for row in rows.chunks_exact_mut(width) {
+            let largest = max(row);
+            row.iter_mut().for_each(|value| *value = exp(*value - largest));
+            let scale = 1.0 / sum(row, |value| value);
+            row.iter_mut().for_each(|value| *value *= scale);
+        }
     }
 }
 

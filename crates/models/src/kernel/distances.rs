@@ -1,9 +1,9 @@
 //! Symmetric matrices of distances, and those between embeddings.
 
-use pulp::Arch;
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
+use crate::vectorised::vectorised;
 
 /// The distances between all pairs of some things: symmetric with zeros on the diagonal, so only one triangle is kept.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,7 +65,7 @@ pub fn cosine_distances(embeddings: &[f32], width: usize) -> Result<Distances> {
     }
     let row = |at: usize| &embeddings[at * width..(at + 1) * width];
     Ok(Distances::between(embeddings.len() / width, |one, other| {
-        let cosine = Arch::new().dispatch(|| dot(row(one), row(other)));
+        let cosine = dot(row(one), row(other));
         // Unit length holds to rounding only; nothing is nearer than the thing itself.
         (1.0 - cosine).max(0.0)
     }))
@@ -81,9 +81,10 @@ pub(super) fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
     })
 }
 
-#[inline(always)]
-fn dot(a: &[f32], b: &[f32]) -> f64 {
-    in_lanes(a, b, |a, b| f64::from(a) * f64::from(b))
+vectorised! {
+    fn dot<'a>(a: &'a [f32], b: &'a [f32]) -> f64 {
+        in_lanes(a, b, |a, b| f64::from(a) * f64::from(b))
+    }
 }
 
 #[inline(always)]

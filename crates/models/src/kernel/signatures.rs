@@ -3,11 +3,10 @@
 //! W₂ between two clouds of n equally likely points is √(min over permutations π of 1/n · Σ ‖x_i − y_π(i)‖²). One point is
 //! enough for a diagonal Gaussian: W₂² = ‖m − m'‖² + ‖σ − σ'‖², so the Gaussian is the point (m, σ).
 
-use pulp::Arch;
-
 use super::assignment::assign;
 use super::distances::{Distances, squared_distance};
 use crate::error::{Error, Result};
+use crate::vectorised::vectorised;
 
 /// N fragments as what follows from them.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,20 +133,24 @@ impl Signatures {
     }
 }
 
+vectorised! {
+    fn apart<'a>(one: &'a [f32], other: &'a [f32]) -> f64 {
+        squared_distance(one, other)
+    }
+}
+
 /// W₂ between two clouds of as many points, `width` numbers each.
 pub(super) fn wasserstein(one: &[f32], other: &[f32], width: usize) -> f64 {
     let points = one.len() / width;
     if points == 1 {
-        return Arch::new().dispatch(|| squared_distance(one, other)).sqrt();
+        return apart(one, other).sqrt();
     }
     let mut costs = vec![0.0; points * points];
-    Arch::new().dispatch(|| {
-        for (point, costs) in one.chunks_exact(width).zip(costs.chunks_exact_mut(points)) {
-            for (target, cost) in other.chunks_exact(width).zip(costs) {
-                *cost = squared_distance(point, target);
-            }
+    for (point, costs) in one.chunks_exact(width).zip(costs.chunks_exact_mut(points)) {
+        for (target, cost) in other.chunks_exact(width).zip(costs) {
+            *cost = apart(point, target);
         }
-    });
+    }
     let columns = assign(&costs, points);
     let sum: f64 = columns.iter().enumerate().map(|(row, column)| costs[row * points + column]).sum();
     (sum / points as f64).sqrt()
