@@ -160,6 +160,26 @@ impl FragmentTable {
         })
     }
 
+    /// The next `length` actions from each frame, `[B, length, A]`, and which of them count, `[B, length]` in f32: those beyond
+    /// the end of the episode are the last one again and count nothing.
+    pub fn chunks(&self, frames: &[usize], length: usize) -> Result<(Tensor, Tensor)> {
+        if let Some(frame) = frames.iter().find(|frame| self.left(**frame) == 0) {
+            let all = self.frames();
+            return Err(Error::Config(format!("there is no frame {frame}; the dataset has {all}")));
+        }
+        let device = self.states.device();
+        let (mut rows, mut counted) = (Vec::new(), Vec::new());
+        for frame in frames {
+            let left = self.left(*frame);
+            rows.extend((0..length).map(|step| (frame + step.min(left - 1)) as u32));
+            counted.extend((0..length).map(|step| f32::from(u8::from(step < left))));
+        }
+        let shape = (frames.len(), length);
+        let rows = Tensor::from_vec(rows, frames.len() * length, device)?;
+        let actions = self.actions.index_select(&rows, 0)?.reshape((shape.0, length, self.actions.dims2()?.1))?;
+        Ok((actions, Tensor::from_vec(counted, shape, &Device::Cpu)?.to_device(device)?))
+    }
+
     /// The labels of fragments, by their first frames: `task_index`, and −1 for a frame that is not there.
     pub fn labels(&self, starts: &[usize]) -> Vec<i64> {
         starts.iter().map(|start| self.labels.get(*start).copied().unwrap_or(-1)).collect()
@@ -293,6 +313,14 @@ mod tests {
         let square: Vec<f32> = (features.sqr().unwrap().sum(0).unwrap() / count).unwrap().to_vec1().unwrap();
         assert!(mean.iter().all(|mean| mean.abs() < 1e-4), "{mean:?}");
         assert!(square.iter().all(|square| (square - 1.0).abs() < 1e-3), "{square:?}");
+
+        // A chunk goes on with the last action beyond the end of its episode, which does not count.
+        let last = dataset.spans()[0].frames.end - 1;
+        let (actions, counted) = table.chunks(&[0, last - 1], 3).unwrap();
+        assert_eq!(counted.to_vec2::<f32>().unwrap(), [[1.0, 1.0, 1.0], [1.0, 1.0, 0.0]]);
+        let actions: Vec<Vec<Vec<f32>>> = actions.to_vec3().unwrap();
+        assert_eq!(actions[1][1], actions[1][2]);
+        assert!(table.chunks(&[dataset.frames()], 3).is_err());
 
         // A fragment is what the columns and the caches say, scaled.
         let start = dataset.spans()[5].frames.start + 3;
