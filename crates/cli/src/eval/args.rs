@@ -112,9 +112,12 @@ pub(crate) struct PourArgs {
     /// Demonstrations of each depth
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) demos: u32,
-    /// Pairs of a state and a fragment, of each depth
+    /// Crossed pairs: a state and a fragment of another demonstration, of each depth
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) pairs: u32,
+    /// The seed of the demonstrations that it is judged on; choose settings on another
+    #[arg(long, value_name = "SEED", default_value_t = dataset::recursive_pour::SEED_EVAL)]
+    pub(crate) judged_on: u64,
     /// Sizes and lengths: a preset's name, or a TOML file of differences
     #[arg(long, value_name = "PRESET", default_value = "pour")]
     pub(crate) preset: String,

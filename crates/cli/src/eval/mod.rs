@@ -77,7 +77,12 @@ fn pour(options: &PourArgs) -> Result<(), Failure> {
     let settings: WorldModelSettings = resolve(&options.preset, &options.sets)?;
     let device = options.device.open()?;
     let stop = stop_flag()?;
-    let wanted = PourOptions { seeds: options.seeds, demos: options.demos as usize, pairs: options.pairs as usize };
+    let wanted = PourOptions {
+        seeds: options.seeds,
+        demos: options.demos as usize,
+        pairs: options.pairs as usize,
+        judged_on: options.judged_on,
+    };
     let report = training("recursive pour", settings.train.steps * options.seeds, |progress| {
         recursive_pour(&settings, wanted, &device, Some(stop), &mut |seed, told| {
             let mut told = told.clone();
@@ -94,23 +99,36 @@ fn pour(options: &PourArgs) -> Result<(), Failure> {
 }
 
 fn pour_text(report: &PourReport) -> String {
-    let columns = [("η", Align::Left), ("ours", Align::Right), ("paper", Align::Right)];
+    let columns = [
+        ("|R̂ − R|", Align::Left),
+        ("demonstrated", Align::Right),
+        ("paper", Align::Right),
+        ("crossed", Align::Right),
+    ];
     let shown = |it: &Statistic| match it.std {
         None => format!("{:.3}", it.mean),
         Some(std) => format!("{:.3} ± {std:.3}", it.mean),
     };
-    let mut rows: Vec<Vec<String>> = (report.by_depth.iter().zip(PAPER_BY_DEPTH).enumerate())
-        .map(|(at, (ours, paper))| vec![format!("depth {}", at + 1), shown(ours), format!("{paper:.3}")])
+    let PourReport { demonstrated, crossed, pairs, largest_return, .. } = report;
+    let depths = demonstrated.by_depth.iter().zip(PAPER_BY_DEPTH).zip(&crossed.by_depth).enumerate();
+    let mut rows: Vec<Vec<String>> = depths
+        .map(|(at, ((own, paper), other))| {
+            vec![format!("η_{}", at + 1), shown(own), format!("{paper:.3}"), shown(other)]
+        })
         .collect();
-    let (mean, std) = PAPER_SUP;
-    rows.push(vec!["sup".to_owned(), shown(&report.sup), format!("{mean:.3} ± {std:.3}")]);
-    rows.push(vec!["mean error".to_owned(), shown(&report.mean_error), "-".to_owned()]);
+    let paper = format!("{:.3} ± {:.3}", PAPER_SUP.0, PAPER_SUP.1);
+    rows.push(vec!["η_sup".to_owned(), shown(&demonstrated.sup), paper, shown(&crossed.sup)]);
+    rows.push(vec!["mean".to_owned(), shown(&demonstrated.mean), "-".to_owned(), shown(&crossed.mean)]);
     let nmi = report.seeds.iter().map(|seed| seed.clustering.nmi).sum::<f64>() / report.seeds.len().max(1) as f64;
     format!(
-        "{}\nover {} seeds; returns reach {:.3}; NMI of z_T against role × depth, k = 16: {nmi:.3}\n",
+        "{}\nover {} seeds; {} demonstrated pairs with returns up to {:.3}, {} crossed ones with returns up to {:.3}; NMI of z_T \
+         against role × depth, k = 16: {nmi:.3}\n",
         table(&columns, &rows),
         report.seeds.len(),
-        report.largest_return,
+        pairs.0,
+        largest_return.0,
+        pairs.1,
+        largest_return.1,
     )
 }
 
