@@ -184,9 +184,8 @@ pub fn recursive_pour(
 
 /// Errors over seeds.
 fn over(seeds: &[PourSeed], of: impl Fn(&PourSeed) -> &Errors<f64>) -> Result<Errors<Statistic>> {
-    let all = |value: &dyn Fn(&Errors<f64>) -> f64| {
-        statistic(&seeds.iter().map(|seed| value(of(seed))).collect::<Vec<_>>())
-    };
+    let all =
+        |value: &dyn Fn(&Errors<f64>) -> f64| statistic(&seeds.iter().map(|seed| value(of(seed))).collect::<Vec<_>>());
     Ok(Errors {
         by_depth: (0..Depth::ALL.len()).map(|at| all(&|errors| errors.by_depth[at])).collect::<Result<_>>()?,
         sup: all(&|errors| errors.sup)?,
@@ -239,7 +238,8 @@ fn crossed(demos: &[Demo], count: usize) -> Result<Vec<Pair>> {
         for at in drawn {
             let (state, fragment) = (at / fragments, at % fragments);
             let per_demo = (depth.steps(), depth.steps() + 1 - FRAGMENT_STEPS);
-            let (from, of) = ((of[state / per_demo.0], state % per_demo.0), (of[fragment / per_demo.1], fragment % per_demo.1));
+            let (from, of) =
+                ((of[state / per_demo.0], state % per_demo.0), (of[fragment / per_demo.1], fragment % per_demo.1));
             found.push(Pair::new(from.0, from.1, of.0, of.1)?);
         }
     }

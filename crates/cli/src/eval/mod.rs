@@ -3,10 +3,11 @@
 mod args;
 mod phase_c;
 
+use experiments::amortizer_phase::Teacher;
 use experiments::kernel_agreement::{KernelOptions, KernelReport, kernel_agreement};
 use experiments::matrix::Statistic;
 use experiments::recursive_pour::{PAPER_BY_DEPTH, PAPER_SUP, PourOptions, PourReport, recursive_pour};
-use experiments::run::{load_amortizer, load_world_model};
+use experiments::run::load_amortizer;
 use experiments::{WorldModelSettings, resolve};
 use models::kernel::KernelConfig;
 
@@ -28,9 +29,9 @@ pub(crate) fn run(command: &EvalCommand) -> Result<(), Failure> {
 
 fn kernel(options: &KernelArgs) -> Result<(), Failure> {
     let device = options.device.open()?;
-    let (world_model, amortizer) =
-        (load_world_model(&options.world_model, &device)?, load_amortizer(&options.amortizer, &device)?);
-    let prepared = prepared(&options.data, &options.keys, world_model.record.model.horizon)?;
+    let (teacher, amortizer) =
+        (Teacher::load(&options.world_model, &device)?, load_amortizer(&options.amortizer, &device)?);
+    let prepared = prepared(&options.data, &options.keys, teacher.loaded.record.model.horizon)?;
     let settings = KernelOptions {
         fragments: options.fragments as usize,
         lessons: options.lessons as usize,
@@ -43,7 +44,7 @@ fn kernel(options: &KernelArgs) -> Result<(), Failure> {
     };
     let stop = stop_flag()?;
     let report = training("separable kernel", options.steps, |progress| {
-        kernel_agreement(&prepared, &world_model, &amortizer, settings, &device, Some(stop), progress)
+        kernel_agreement(&prepared, &teacher, &amortizer, settings, &device, Some(stop), progress)
     })?;
     let report = report.ok_or_else(stopped)?;
     match options.json {
@@ -99,12 +100,8 @@ fn pour(options: &PourArgs) -> Result<(), Failure> {
 }
 
 fn pour_text(report: &PourReport) -> String {
-    let columns = [
-        ("|R̂ − R|", Align::Left),
-        ("demonstrated", Align::Right),
-        ("paper", Align::Right),
-        ("crossed", Align::Right),
-    ];
+    let columns =
+        [("|R̂ − R|", Align::Left), ("demonstrated", Align::Right), ("paper", Align::Right), ("crossed", Align::Right)];
     let shown = |it: &Statistic| match it.std {
         None => format!("{:.3}", it.mean),
         Some(std) => format!("{:.3} ± {std:.3}", it.mean),
