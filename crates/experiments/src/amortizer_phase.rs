@@ -53,7 +53,7 @@ enum Taught {
 }
 
 impl<'a> AmortizerObjective<'a> {
-    /// A new model; distillation wants a teacher, the other modes do without.
+    /// A new model; distillation wants a teacher, the other modes refuse one.
     pub fn new(
         prepared: &'a Prepared,
         settings: &AmortizerSettings,
@@ -69,8 +69,15 @@ impl<'a> AmortizerObjective<'a> {
         let model = Amortizer::new(&mut parameters.root(), config, table.widths())?;
         let index = prepared.training.clone();
         let (order, taught) = match (settings.supervision, teacher) {
-            (Mode::TaskIndex, _) => (Order::Balanced, Taught::Labels),
-            (Mode::EpisodeContrast, _) => (Order::Pairs(settings.positive_window), Taught::Pairs),
+            (Mode::TaskIndex, None) => (Order::Balanced, Taught::Labels),
+            (Mode::EpisodeContrast, None) => (Order::Pairs(settings.positive_window), Taught::Pairs),
+            (Mode::TaskIndex | Mode::EpisodeContrast, Some(_)) => {
+                return Err(Error::Settings(vec![
+                    "a world model is given to learn from, and `supervision` says to learn from something else; leave the \
+                     world model out, or set `supervision` to `distillation`"
+                        .to_owned(),
+                ]));
+            }
             (Mode::Distillation, Some(teacher)) => {
                 teacher.loaded.check(prepared)?;
                 let all: Vec<usize> = index.iter().map(|(_, fragment)| fragment.frames.start).collect();
@@ -147,8 +154,8 @@ pub fn train_amortizer(
     teacher: Option<&Teacher>,
     launch: Launch<'_>,
 ) -> Result<Outcome> {
-    let teacher = teacher.filter(|_| settings.supervision == Mode::Distillation);
     let objective = AmortizerObjective::new(prepared, settings, teacher, launch.seed, launch.device)?;
+    let taught_by = teacher.into_iter().flat_map(|teacher| teacher.loaded.record.seen.iter().cloned());
     let record = Record {
         phase: Phase::Amortizer,
         model: objective.model.config(),
@@ -160,6 +167,7 @@ pub fn train_amortizer(
         teacher: teacher.map(|teacher| teacher.hash.clone()),
         source: prepared.source.record(),
         split: prepared.split.clone(),
+        seen: taught_by.chain(prepared.contents(&prepared.split.train)).collect(),
         seed: launch.seed,
     };
     let run = launch.run;

@@ -2,7 +2,7 @@
 //!
 //! All three are computed on the same held-out fragments. `mc` imagines each from visited states of the training episodes;
 //! `separable_vpk` is trained here, by the one trainer, on what `mc` says of training fragments; `legacy_cosine` is the
-//! amortizer's. Spearman's ρ is over all pairs; NMI is that of KMeans on the forms' coordinates.
+//! amortizer's. Spearman's ρ is over all pairs; NMI is that of KMeans on the forms' coordinates. Raw windows stand beside them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,16 +18,20 @@ use models::kernel::{
 };
 use models::training::distributed::Alone;
 use models::training::{Loss, Objective, Options, Outcome, Part, Progress, TrainConfig, train};
-use models::{FragmentTable, Parameters, Precision, WorldModel, WorldModelConfig};
+use models::{FragmentTable, Parameters, Precision, WorldModel};
 use serde::{Deserialize, Serialize};
 
-use crate::embeddings::amortized;
+use crate::amortizer_phase::Teacher;
+use crate::embeddings::{amortized, windows};
 use crate::error::{Error, Result};
 use crate::prepared::{Prepared, starts};
-use crate::run::Loaded;
+use crate::run::{Loaded, Record};
 
 /// Fragments that are looked at at once.
 const CHUNK: usize = 64;
+
+/// Two pairs have no ranks to speak of.
+const LEAST: usize = 3;
 
 /// How the comparison is made.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,7 +56,7 @@ impl Default for KernelOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FormScores {
-    /// `mc`, `separable_vpk` or `legacy_cosine`.
+    /// `mc`, `separable_vpk`, `legacy_cosine`, or `raw windows`, which is no form of D_φ but what they are read beside.
     pub form: String,
     /// Spearman's ρ with `mc` over pairs; none where a form is the same for all.
     pub spearman: Option<f64>,
@@ -74,28 +78,39 @@ pub struct KernelReport {
     pub pairs: usize,
     /// The mean distances of `mc`: of returns, and of rollouts.
     pub parts: (f64, f64),
-    /// All forms, `mc` first.
+    /// All forms, `mc` first; raw windows last.
     pub forms: Vec<FormScores>,
 }
 
 /// Compares the forms. `None` if it was told to stop.
 pub fn kernel_agreement(
     prepared: &Prepared,
-    world_model: &Loaded<WorldModel, WorldModelConfig>,
+    teacher: &Teacher,
     amortizer: &Loaded<Amortizer, AmortizerConfig>,
     options: KernelOptions,
     device: &Device,
     stop: Option<&AtomicBool>,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Option<KernelReport>> {
+    let world_model = &teacher.loaded;
     world_model.check(prepared)?;
     amortizer.check(prepared)?;
+    taught_by(teacher, &amortizer.record)?;
     let (model, record) = (&world_model.model, &world_model.record);
     let config = KernelConfig { discount: record.model.discount, ..options.kernel };
     let table = prepared.table(record.scales.clone(), device, world_model.parameters.precision(), config.discount)?;
     let length = prepared.held_out.index.length();
 
     let chosen = probe(&prepared.held_out.index, options.fragments, config.seed);
+    let clusters = prepared.held_out.clusters;
+    if chosen.len() < clusters.max(LEAST) {
+        return Err(Error::Settings(vec![format!(
+            "{} fragments are too few, wanted {} or more: KMeans makes a cluster for each of the {clusters} tasks, and ranks \
+             want three pairs",
+            chosen.len(),
+            clusters.max(LEAST),
+        )]));
+    }
     let compared = starts(&prepared.held_out.index, &chosen);
     let lessons = starts(&prepared.training, &probe(&prepared.training, options.lessons, config.seed));
     let visits = visited(&table.gather(&lessons, length)?, config.starts, config.seed)?;
@@ -119,6 +134,12 @@ pub fn kernel_agreement(
     let embedded = amortized(&amortizer.model, &seen, &compared, length)?;
     let cosine = cosine_distances(&embedded.values, embedded.width)?;
 
+    // What no learning reaches, on the same fragments: with fewer of them NMI is higher.
+    let raw = prepared.table(prepared.scales.clone(), &Device::Cpu, Precision::F32, 1.0)?;
+    let raw = windows(&raw, &compared, length)?;
+    let row = |at: usize| &raw.values[at * raw.width..(at + 1) * raw.width];
+    let raw_distances = Distances::between(compared.len(), |one, other| euclidean(row(one), row(other)));
+
     let labels = Labels::new(prepared, &chosen);
     let form = |name: &str, distances: &Distances, values: &[f32], width: usize| -> Result<FormScores> {
         let (nmi_task, nmi_phase) = labels.nmi(values, width, config.seed)?;
@@ -129,6 +150,7 @@ pub fn kernel_agreement(
         form("mc", &truth, &mc.0, mc.1)?,
         form("separable_vpk", &separated_distances, &separated.0, separated.1)?,
         form("legacy_cosine", &cosine, &embedded.values, embedded.width)?,
+        form("raw windows", &raw_distances, &raw.values, raw.width)?,
     ];
     let mean =
         |distances: Distances| distances.condensed().iter().sum::<f64>() / distances.condensed().len().max(1) as f64;
@@ -139,6 +161,24 @@ pub fn kernel_agreement(
         parts: (mean(imagined.distances(1.0, 0.0)), mean(imagined.distances(0.0, 1.0))),
         forms,
     }))
+}
+
+/// Refuses an amortizer that this world model did not teach: it would say nothing of this world model's D_φ.
+fn taught_by(teacher: &Teacher, student: &Record<AmortizerConfig>) -> Result<()> {
+    let found = match &student.teacher {
+        Some(hash) if *hash == teacher.hash => return Ok(()),
+        Some(hash) => format!("the world model {hash}"),
+        None => "no world model".to_owned(),
+    };
+    Err(Error::Mismatch(format!(
+        "the amortizer was taught by {found}, wanted one that was taught by this world model, {}; give the run that was its \
+         `--teacher`, or train one with `train amortizer --teacher`",
+        teacher.hash
+    )))
+}
+
+fn euclidean(one: &[f32], other: &[f32]) -> f64 {
+    one.iter().zip(other).map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum::<f64>().sqrt()
 }
 
 /// Tasks and phases of the compared fragments.

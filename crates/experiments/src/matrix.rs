@@ -255,12 +255,10 @@ impl Plan<'_> {
             .then(|| summary::untrained_world_model_scores(prepared, self.world_model, seed, self.device))
             .transpose()?;
         let of = |vision: bool| {
-            summary::untrained_amortizer_scores(
-                prepared,
-                &self.student(vision, Supervision::TaskIndex),
-                seed,
-                self.device,
-            )
+            let mut settings = self.student(vision, Supervision::TaskIndex);
+            // As wide as those that a world model teaches, which most rows are.
+            settings.model.embedding = self.world_model.model.latent;
+            summary::untrained_amortizer_scores(prepared, &settings, seed, self.device)
         };
         Ok((world_model, of(false)?, sees.then(|| of(true)).transpose()?))
     }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use candle_core::Device;
-use dataset::{Dataset, FragmentId, FragmentIndex, PROBE_SIZE, Split, probe};
+use dataset::{Dataset, EpisodeId, FragmentId, FragmentIndex, PROBE_SIZE, Split, probe};
 use models::{FragmentTable, Precision, Scales, TableOptions};
 
 use crate::error::Result;
@@ -21,6 +21,9 @@ const PROBE_SEED: u64 = 0;
 
 /// With at least so many episodes of each task, two are held out, otherwise one.
 const ENOUGH: usize = 5;
+
+/// Digits of an episode's hash: 64 bits tell a million episodes apart, and a record of them stays short.
+const CONTENT_DIGITS: usize = 16;
 
 /// A dataset, split and labelled.
 pub struct Prepared {
@@ -87,6 +90,22 @@ impl Prepared {
     /// The phases of some fragments of an index, where the dataset has phases.
     pub fn phases_of(&self, index: &FragmentIndex, fragments: &[FragmentId]) -> Option<Vec<i64>> {
         phases_of(&self.source.dataset, index, fragments)
+    }
+
+    /// Hashes of episodes by what is in them, states and actions: the same in any dataset that has the episode.
+    pub fn contents(&self, episodes: &[EpisodeId]) -> Vec<String> {
+        let (spans, columns) = (self.source.dataset.spans(), self.source.dataset.columns());
+        let content = |episode: &EpisodeId| {
+            let mut hasher = blake3::Hasher::new();
+            for table in [&columns.states, &columns.actions] {
+                let frames = &spans[episode.at()].frames;
+                let values = &table.values[frames.start * table.width..frames.end * table.width];
+                hasher.update(&(values.len() as u64).to_le_bytes());
+                hasher.update(&values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>());
+            }
+            hasher.finalize().to_hex()[..CONTENT_DIGITS].to_owned()
+        };
+        episodes.iter().map(content).collect()
     }
 
     /// Whether it has rewards, so that returns can be learned.

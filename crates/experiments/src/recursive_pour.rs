@@ -7,8 +7,13 @@
 //! trained on demos of seed 11 and judged on demos of seed 999. There are no pictures: the whole state is observed, so the
 //! standardised state stands in the place of features as well.
 //!
-//! The supremum over all pairs is taken over as many pairs of each depth as [`PourOptions::pairs`] says, drawn by a fixed
-//! seed; a state is paired with fragments of other demos, so most pairs are nothing that any demo has.
+//! | figure | s | τ | pairs |
+//! |---|---|---|---|
+//! | `demonstrated`, the paper's | the first state of τ itself | all fragments of the evaluation demos | 1400 |
+//! | `crossed`, ours | any state of a demo of the same depth | a fragment of any such demo | [`PourOptions::pairs`] a depth |
+//!
+//! Lemma 1 speaks of all s and τ, and a library puts fragments where nobody showed them: `crossed` is what it needs. Most of
+//! its pairs are far from any demo, so it says how far M_φ can be trusted there, not how well it was trained.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -50,14 +55,28 @@ pub struct PourOptions {
     pub seeds: u64,
     /// Demos of each depth, for training and for evaluation (paper: 50).
     pub demos: usize,
-    /// Pairs of states and fragments of each depth.
+    /// Crossed pairs of states and fragments of each depth.
     pub pairs: usize,
+    /// The seed of the demos that it is judged on (paper: 999). Settings are chosen on another.
+    pub judged_on: u64,
 }
 
 impl Default for PourOptions {
     fn default() -> Self {
-        PourOptions { seeds: 5, demos: recursive_pour::DEMOS_PER_DEPTH, pairs: 4096 }
+        PourOptions { seeds: 5, demos: recursive_pour::DEMOS_PER_DEPTH, pairs: 4096, judged_on: SEED_EVAL }
     }
+}
+
+/// |R̂ − R| over some pairs; `T` is a number, or a number over seeds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Errors<T> {
+    /// η_1 … η_4.
+    pub by_depth: Vec<T>,
+    /// Their maximum.
+    pub sup: T,
+    /// The mean.
+    pub mean: T,
 }
 
 /// What one seed came to.
@@ -66,12 +85,10 @@ impl Default for PourOptions {
 pub struct PourSeed {
     /// The seed.
     pub seed: u64,
-    /// η_1 … η_4.
-    pub by_depth: Vec<f64>,
-    /// Their maximum.
-    pub sup: f64,
-    /// The mean of |R̂ − R| over all pairs.
-    pub mean_error: f64,
+    /// Over the fragments of the evaluation demos, each from its own first state.
+    pub demonstrated: Errors<f64>,
+    /// Over states and fragments of different demos.
+    pub crossed: Errors<f64>,
     /// z_T of evaluation fragments, clustered (k = 16), against role × depth.
     pub clustering: Agreement,
 }
@@ -80,19 +97,21 @@ pub struct PourSeed {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PourReport {
-    /// η_1 … η_4 over seeds.
-    pub by_depth: Vec<Statistic>,
-    /// η_sup over seeds.
-    pub sup: Statistic,
-    /// The mean error over seeds.
-    pub mean_error: Statistic,
-    /// The largest |R| among the pairs, to read η by.
-    pub largest_return: f64,
+    /// The seed of the demos that it was judged on.
+    pub judged_on: u64,
+    /// The paper's figure.
+    pub demonstrated: Errors<Statistic>,
+    /// The stricter one.
+    pub crossed: Errors<Statistic>,
+    /// How many pairs are demonstrated, and how many crossed.
+    pub pairs: (usize, usize),
+    /// The largest |R| among demonstrated and among crossed pairs, to read η by.
+    pub largest_return: (f64, f64),
     /// Each seed.
     pub seeds: Vec<PourSeed>,
 }
 
-/// Trains on seed 11, evaluates on seed 999, for each seed of the model. `None` if it was told to stop.
+/// Trains on seed 11 and judges on another, for each seed of the model. `None` if it was told to stop.
 pub fn recursive_pour(
     settings: &WorldModelSettings,
     options: PourOptions,
@@ -106,7 +125,7 @@ pub fn recursive_pour(
         recursive_pour::write(&place, options.demos, seed)?;
         Ok(Dataset::open(Root::Directory(place), &Overrides::default())?)
     };
-    let (training, evaluation) = (open("train", SEED_TRAIN)?, open("eval", SEED_EVAL)?);
+    let (training, evaluation) = (open("train", SEED_TRAIN)?, open("eval", options.judged_on)?);
     let all: Vec<EpisodeId> = (0..training.episodes().len() as u32).map(EpisodeId).collect();
     let scales = Scales::over(&training, &[], &all)?;
     let index = FragmentIndex::of_all(training.spans(), FRAGMENT_STEPS, FRAGMENT_STRIDE)?;
@@ -120,9 +139,8 @@ pub fn recursive_pour(
         Ok(bare.with_states_as_features(precision)?)
     };
     let seen = table(&evaluation)?;
-    let demos = recursive_pour::demos(options.demos, SEED_EVAL);
-    let pairs = pairs(&demos, options.pairs)?;
-    let largest_return = pairs.iter().map(|pair| pair.truth.abs()).fold(0.0, f64::max);
+    let demos = recursive_pour::demos(options.demos, options.judged_on);
+    let (demonstrated, crossed) = (demonstrated(&demos)?, crossed(&demos, options.pairs)?);
 
     let mut seeds = Vec::new();
     for seed in 0..options.seeds {
@@ -146,30 +164,33 @@ pub fn recursive_pour(
             return Ok(None);
         }
         let model = objective.model();
-        let errors = errors(model, &scales, &pairs, device)?;
-        let by_depth: Vec<f64> = Depth::ALL
-            .iter()
-            .map(|depth| {
-                let of = pairs.iter().zip(&errors).filter(|(pair, _)| pair.state.depth == *depth);
-                of.map(|(_, error)| *error).fold(0.0, f64::max)
-            })
-            .collect();
         seeds.push(PourSeed {
             seed,
-            sup: by_depth.iter().copied().fold(0.0, f64::max),
-            mean_error: errors.iter().sum::<f64>() / errors.len() as f64,
-            by_depth,
+            demonstrated: errors(model, &scales, &demonstrated, device)?,
+            crossed: errors(model, &scales, &crossed, device)?,
             clustering: clusters(model, &seen, &evaluation, &demos)?,
         });
     }
-    let over = |value: &dyn Fn(&PourSeed) -> f64| statistic(&seeds.iter().map(value).collect::<Vec<_>>());
+    let largest = |pairs: &[Pair]| pairs.iter().map(|pair| pair.truth.abs()).fold(0.0, f64::max);
     Ok(Some(PourReport {
-        by_depth: (0..Depth::ALL.len()).map(|at| over(&|seed| seed.by_depth[at])).collect::<Result<_>>()?,
-        sup: over(&|seed| seed.sup)?,
-        mean_error: over(&|seed| seed.mean_error)?,
-        largest_return,
+        judged_on: options.judged_on,
+        demonstrated: over(&seeds, |seed| &seed.demonstrated)?,
+        crossed: over(&seeds, |seed| &seed.crossed)?,
+        pairs: (demonstrated.len(), crossed.len()),
+        largest_return: (largest(&demonstrated), largest(&crossed)),
         seeds,
     }))
+}
+
+/// Errors over seeds.
+fn over(seeds: &[PourSeed], of: impl Fn(&PourSeed) -> &Errors<f64>) -> Result<Errors<Statistic>> {
+    let all =
+        |value: &dyn Fn(&Errors<f64>) -> f64| statistic(&seeds.iter().map(|seed| value(of(seed))).collect::<Vec<_>>());
+    Ok(Errors {
+        by_depth: (0..Depth::ALL.len()).map(|at| all(&|errors| errors.by_depth[at])).collect::<Result<_>>()?,
+        sup: all(&|errors| errors.sup)?,
+        mean: all(&|errors| errors.mean)?,
+    })
 }
 
 /// A state, what is done from it, and the exact return of that.
@@ -179,8 +200,25 @@ struct Pair {
     truth: f64,
 }
 
-/// Pairs of each depth: a state of any evaluation demo, the actions of a fragment of any other.
-fn pairs(demos: &[Demo], count: usize) -> Result<Vec<Pair>> {
+impl Pair {
+    fn new(from: &Demo, step: usize, of: &Demo, first: usize) -> Result<Pair> {
+        let state = from
+            .state(step)
+            .map_err(|error| Error::Mismatch(format!("a state of a demo that the world does not know: {error}")))?;
+        let actions = of.actions[first..first + FRAGMENT_STEPS].to_vec();
+        let truth = f64::from(state.rollout(&actions));
+        Ok(Pair { state, actions, truth })
+    }
+}
+
+/// Every fragment from the state that it was shown in.
+fn demonstrated(demos: &[Demo]) -> Result<Vec<Pair>> {
+    let firsts = |demo: &Demo| (0..demo.steps() + 1 - FRAGMENT_STEPS).step_by(FRAGMENT_STRIDE);
+    demos.iter().flat_map(|demo| firsts(demo).map(move |first| Pair::new(demo, first, demo, first))).collect()
+}
+
+/// Pairs of each depth: a state of any evaluation demo, the actions of a fragment of any.
+fn crossed(demos: &[Demo], count: usize) -> Result<Vec<Pair>> {
     let mut found = Vec::new();
     for depth in Depth::ALL {
         let of: Vec<&Demo> = demos.iter().filter(|demo| demo.depth == depth).collect();
@@ -200,20 +238,16 @@ fn pairs(demos: &[Demo], count: usize) -> Result<Vec<Pair>> {
         for at in drawn {
             let (state, fragment) = (at / fragments, at % fragments);
             let per_demo = (depth.steps(), depth.steps() + 1 - FRAGMENT_STEPS);
-            let state = of[state / per_demo.0]
-                .state(state % per_demo.0)
-                .map_err(|error| Error::Mismatch(format!("a state of a demo that the world does not know: {error}")))?;
-            let (demo, first) = (of[fragment / per_demo.1], fragment % per_demo.1);
-            let actions = demo.actions[first..first + FRAGMENT_STEPS].to_vec();
-            let truth = f64::from(state.rollout(&actions));
-            found.push(Pair { state, actions, truth });
+            let (from, of) =
+                ((of[state / per_demo.0], state % per_demo.0), (of[fragment / per_demo.1], fragment % per_demo.1));
+            found.push(Pair::new(from.0, from.1, of.0, of.1)?);
         }
     }
     Ok(found)
 }
 
-/// |R̂(s, τ) − R(s, τ)| of each pair.
-fn errors(model: &WorldModel, scales: &Scales, pairs: &[Pair], device: &Device) -> Result<Vec<f64>> {
+/// |R̂(s, τ) − R(s, τ)| over pairs, every latent of the imagination at its mean.
+fn errors(model: &WorldModel, scales: &Scales, pairs: &[Pair], device: &Device) -> Result<Errors<f64>> {
     let mut errors = Vec::with_capacity(pairs.len());
     for chunk in pairs.chunks(CHUNK) {
         let mut states: Vec<f32> = chunk.iter().flat_map(|pair| pair.state.observation()).collect();
@@ -227,7 +261,15 @@ fn errors(model: &WorldModel, scales: &Scales, pairs: &[Pair], device: &Device) 
         let returns = imagined.rewards.sum(1)?.to_vec1::<f32>()?;
         errors.extend(returns.iter().zip(chunk).map(|(found, pair)| (f64::from(*found) - pair.truth).abs()));
     }
-    Ok(errors)
+    let sup = |depth: Depth| {
+        let of = pairs.iter().zip(&errors).filter(|(pair, _)| pair.state.depth == depth);
+        of.map(|(_, error)| *error).fold(0.0, f64::max)
+    };
+    Ok(Errors {
+        by_depth: Depth::ALL.map(sup).to_vec(),
+        sup: errors.iter().copied().fold(0.0, f64::max),
+        mean: errors.iter().sum::<f64>() / errors.len().max(1) as f64,
+    })
 }
 
 /// KMeans with k = 16 on z_T of all evaluation fragments, against role × depth.
@@ -246,13 +288,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_are_distinct_states_and_fragments_with_their_exact_returns() {
+    fn crossed_pairs_are_distinct_states_and_fragments_with_their_exact_returns() {
         let demos = recursive_pour::demos(2, SEED_EVAL);
-        let found = pairs(&demos, 10_000).unwrap();
+        let found = crossed(&demos, 10_000).unwrap();
         // 2 demos of depth d have 2·4d states and 2·(4d − 3) fragments: all pairs are fewer than asked for.
         let all: usize = (1..=4).map(|d| 2 * 4 * d * 2 * (4 * d - 3)).sum();
         assert_eq!(found.len(), all);
         assert!(found.iter().any(|pair| pair.truth > 0.0));
-        assert_eq!(pairs(&demos, 10).unwrap().len(), 40, "ten of each depth");
+        assert_eq!(crossed(&demos, 10).unwrap().len(), 40, "ten of each depth");
+    }
+
+    #[test]
+    fn demonstrated_pairs_are_the_papers_1400_with_the_recorded_returns() {
+        let demos = recursive_pour::demos(recursive_pour::DEMOS_PER_DEPTH, SEED_EVAL);
+        let found = demonstrated(&demos).unwrap();
+        assert_eq!(found.len(), 1400);
+        let recorded = demos.iter().flat_map(|demo| demo.rewards.windows(FRAGMENT_STEPS));
+        for (pair, rewards) in found.iter().zip(recorded) {
+            assert_eq!(pair.truth, f64::from(rewards.iter().fold(0.0, |total, reward| total + reward)));
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! `config.json` is written before the first step. What is needed to load a model again is in its safetensors file as well,
 //! so a model can be moved without its directory.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,9 @@ use crate::source::SourceRecord;
 
 /// The file with the resolved settings.
 pub const CONFIG: &str = "config.json";
+
+/// How many episodes a message names.
+const SHOWN: usize = 5;
 
 /// No header of weights is longer, in bytes.
 const MAX_HEADER: u64 = 64 << 20;
@@ -86,6 +90,10 @@ pub struct Record<M> {
     pub source: SourceRecord,
     /// Which episodes were for what.
     pub split: Split,
+    /// The contents of all episodes that it learned from, or what taught it did: hashes, in ascending order. Runs of earlier
+    /// versions do not say.
+    #[serde(default)]
+    pub seen: BTreeSet<String>,
     /// Of weights, batches and noise.
     pub seed: u64,
 }
@@ -101,8 +109,8 @@ pub struct Loaded<T, M> {
 }
 
 impl<T, M> Loaded<T, M> {
-    /// Refuses data of another kind, and the same dataset with other episodes held out. Whether episodes of one dataset are
-    /// part of another is not known here: a model trained on a set has seen what a subset of it holds out.
+    /// Refuses data of another kind, and data that holds out what the model has learned from: the same dataset with other
+    /// episodes held out, or any dataset with such an episode, known by its contents.
     pub fn check(&self, prepared: &Prepared) -> Result<()> {
         let (was, is) = (&self.record.source, prepared.source.record());
         if was.encoder != is.encoder || was.cameras != is.cameras {
@@ -115,26 +123,78 @@ impl<T, M> Loaded<T, M> {
                 is.cameras
             )));
         }
-        if was.fingerprint == is.fingerprint && self.record.split != prepared.split {
+        let same = was.fingerprint == is.fingerprint;
+        if same && self.record.split != prepared.split {
             return Err(Error::Mismatch(format!(
                 "the model held out {} episodes of this dataset and these are other ones; use the same `--hold-out`",
                 self.record.split.held_out.len()
             )));
         }
-        Ok(())
+        self.refuse_seen(prepared, same)
     }
+
+    /// `own`: whether it was trained on this very dataset and split. A dataset that has an episode twice, once on either side,
+    /// is then what the user gave.
+    fn refuse_seen(&self, prepared: &Prepared, own: bool) -> Result<()> {
+        let held_out = &prepared.split.held_out;
+        let twice = if own { prepared.contents(&prepared.split.train) } else { Vec::new() };
+        let learned = |content: &String| self.record.seen.contains(content) && !twice.contains(content);
+        let contents = prepared.contents(held_out);
+        let seen: Vec<String> = (held_out.iter().zip(&contents))
+            .filter(|(_, content)| learned(content))
+            .map(|(episode, _)| episode.at().to_string())
+            .collect();
+        if seen.is_empty() {
+            return Ok(());
+        }
+        let (shown, dots) = (seen[..seen.len().min(SHOWN)].join(", "), if seen.len() > SHOWN { ", …" } else { "" });
+        Err(Error::Mismatch(format!(
+            "the model, or what taught it, has learned from {} of the {} episodes that `{}` holds out ({shown}{dots}), so they \
+             cannot judge it; use a dataset or a `--hold-out` whose held-out episodes are new to it",
+            seen.len(),
+            held_out.len(),
+            prepared.source.name,
+        )))
+    }
+}
+
+/// With which weights a model is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weights {
+    /// Those that it has learned.
+    Learned,
+    /// Those that it began with: its untrained twin, alike in all else.
+    First,
 }
 
 /// The world model of a finished run, by its directory.
 pub fn load_world_model(run: &Path, device: &Device) -> Result<Loaded<WorldModel, WorldModelConfig>> {
-    load(run, device, Phase::WorldModel, |parameters, record: &Record<WorldModelConfig>| {
+    load_world_model_with(Weights::Learned, run, device)
+}
+
+/// The same, or its untrained twin.
+pub fn load_world_model_with(
+    weights: Weights,
+    run: &Path,
+    device: &Device,
+) -> Result<Loaded<WorldModel, WorldModelConfig>> {
+    load(run, device, Phase::WorldModel, weights, |parameters, record: &Record<WorldModelConfig>| {
         Ok(WorldModel::new(&mut parameters.root(), &record.model, record.widths)?)
     })
 }
 
 /// The amortizer of a finished run, by its directory.
 pub fn load_amortizer(run: &Path, device: &Device) -> Result<Loaded<Amortizer, AmortizerConfig>> {
-    load(run, device, Phase::Amortizer, |parameters, record: &Record<AmortizerConfig>| {
+    load_amortizer_with(Weights::Learned, run, device)
+}
+
+/// The same, or its untrained twin.
+pub fn load_amortizer_with(
+    weights: Weights,
+    run: &Path,
+    device: &Device,
+) -> Result<Loaded<Amortizer, AmortizerConfig>> {
+    load(run, device, Phase::Amortizer, weights, |parameters, record: &Record<AmortizerConfig>| {
         Ok(Amortizer::new(&mut parameters.root(), record.model, record.widths)?)
     })
 }
@@ -199,6 +259,7 @@ fn load<T, M: DeserializeOwned>(
     run: &Path,
     device: &Device,
     phase: Phase,
+    weights: Weights,
     build: impl Fn(&mut Parameters, &Record<M>) -> Result<T>,
 ) -> Result<Loaded<T, M>> {
     let path = run.join(MODEL);
@@ -221,7 +282,9 @@ fn load<T, M: DeserializeOwned>(
     let precision = if device.is_cpu() { Precision::F32 } else { record.precision };
     let mut parameters = Parameters::new(device, precision, record.seed);
     let model = build(&mut parameters, &record)?;
-    load_model(&path, &parameters)?;
+    if weights == Weights::Learned {
+        load_model(&path, &parameters)?;
+    }
     Ok(Loaded { model, parameters, record })
 }
 

@@ -200,18 +200,25 @@ pub fn resolve<S: Settings>(preset: &str, sets: &[String]) -> Result<S> {
         Some(name) => S::with_model(name.as_str().unwrap_or_default())?,
     };
     let mut tree = serde_json::to_value(&base).map_err(|error| damaged(&error))?;
+    let first = tree.clone();
     let known = leaves(&tree);
     let mut wrong = Vec::new();
+    let mut lay = |key: &str, value: Value, wrong: &mut Vec<String>| {
+        let nested = key.rsplit('.').fold(value.clone(), |value, part| serde_json::json!({ part: value }));
+        let mut alone = first.clone();
+        lay_over(&mut alone, nested.clone(), String::new(), &known, &mut Vec::new());
+        // Alone, so that a wrong value is told with its name, and all of them are.
+        if let Err(error) = serde_json::from_value::<S>(alone) {
+            return wrong.push(format!("`{key}` is {value}: {error}"));
+        }
+        lay_over(&mut tree, nested, String::new(), &known, wrong);
+    };
     let over = serde_json::to_value(section).map_err(|error| damaged(&error))?;
-    lay_over(&mut tree, over, String::new(), &known, &mut wrong);
+    values(&over, String::new(), &mut |key, value| lay(key, value.clone(), &mut wrong));
     for set in sets {
         match set.split_once('=') {
             None => wrong.push(format!("`{set}` sets nothing; wanted `key=value`, such as `train.steps=100`")),
-            Some((key, value)) => {
-                let value =
-                    key.trim().rsplit('.').fold(parsed(value), |value, part| serde_json::json!({ part: value }));
-                lay_over(&mut tree, value, String::new(), &known, &mut wrong);
-            }
+            Some((key, value)) => lay(key.trim(), parsed(value), &mut wrong),
         }
     }
     if !wrong.is_empty() {
@@ -275,6 +282,16 @@ fn leaves(tree: &Value) -> Vec<String> {
     }
 }
 
+/// Calls with the dotted name and the value of each setting.
+fn values(tree: &Value, name: String, call: &mut dyn FnMut(&str, &Value)) {
+    match tree {
+        Value::Object(fields) => fields.iter().for_each(|(key, value)| {
+            values(value, if name.is_empty() { key.clone() } else { format!("{name}.{key}") }, call);
+        }),
+        _ => call(&name, tree),
+    }
+}
+
 /// Levenshtein's.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
@@ -327,6 +344,13 @@ mod tests {
             "`train` is a group of settings",
             "`batch` sets nothing",
         ] {
+            assert!(error.contains(part), "{error}");
+        }
+        let sets = ["train.steps=abc", "model.heads=-1", "precision=f16", "batch=8"].map(str::to_owned);
+        let error = resolve::<WorldModelSettings>("tiny", &sets).unwrap_err().to_string();
+        for part in
+            ["`train.steps` is \"abc\": invalid type", "`model.heads` is -1: ", "`precision` is \"f16\": unknown"]
+        {
             assert!(error.contains(part), "{error}");
         }
         let error = resolve::<WorldModelSettings>("large", &[]).unwrap_err().to_string();

@@ -1,13 +1,17 @@
 //! What a phase reached, beside what was there before it: raw windows, and the same model untrained.
 
+use std::path::Path;
+
 use candle_core::Device;
+use models::amortizer::{Amortizer, AmortizerConfig};
+use models::{WorldModel, WorldModelConfig};
 use serde::{Deserialize, Serialize};
 
 use crate::amortizer_phase::AmortizerObjective;
 use crate::embeddings::{amortized, latents, windows};
 use crate::error::Result;
 use crate::prepared::Prepared;
-use crate::run::{load_amortizer, load_world_model};
+use crate::run::{Loaded, Weights, load_amortizer_with, load_world_model_with};
 use crate::scores::{Scores, scores};
 use crate::settings::{AmortizerSettings, Mode, WorldModelSettings};
 use crate::world_model_phase::untrained;
@@ -33,8 +37,32 @@ pub fn raw_windows(prepared: &Prepared) -> Result<Scores> {
 }
 
 /// The finished run of phase A in a directory.
-pub fn world_model_scores(prepared: &Prepared, run: &std::path::Path, device: &Device) -> Result<Scores> {
-    let loaded = load_world_model(run, device)?;
+pub fn world_model_scores(prepared: &Prepared, run: &Path, device: &Device) -> Result<Scores> {
+    of_world_model(prepared, &load_world_model_with(Weights::Learned, run, device)?, device)
+}
+
+/// The finished run of phase C in a directory.
+pub fn amortizer_scores(prepared: &Prepared, run: &Path, device: &Device) -> Result<Scores> {
+    of_amortizer(prepared, &load_amortizer_with(Weights::Learned, run, device)?, device)
+}
+
+/// The finished run of phase A beside raw windows and its untrained twin.
+pub fn world_model_rows(prepared: &Prepared, run: &Path, device: &Device) -> Result<Vec<Row>> {
+    let twin = of_world_model(prepared, &load_world_model_with(Weights::First, run, device)?, device)?;
+    Ok(rows(raw_windows(prepared)?, twin, world_model_scores(prepared, run, device)?))
+}
+
+/// The finished run of phase C beside raw windows and its untrained twin, which sees through the same scales and is as wide.
+pub fn amortizer_rows(prepared: &Prepared, run: &Path, device: &Device) -> Result<Vec<Row>> {
+    let twin = of_amortizer(prepared, &load_amortizer_with(Weights::First, run, device)?, device)?;
+    Ok(rows(raw_windows(prepared)?, twin, amortizer_scores(prepared, run, device)?))
+}
+
+fn of_world_model(
+    prepared: &Prepared,
+    loaded: &Loaded<WorldModel, WorldModelConfig>,
+    device: &Device,
+) -> Result<Scores> {
     loaded.check(prepared)?;
     let record = &loaded.record;
     let table = prepared.table(record.scales.clone(), device, loaded.parameters.precision(), record.model.discount)?;
@@ -43,9 +71,7 @@ pub fn world_model_scores(prepared: &Prepared, run: &std::path::Path, device: &D
     scores(&found, held_out, CLUSTER_SEED)
 }
 
-/// The finished run of phase C in a directory.
-pub fn amortizer_scores(prepared: &Prepared, run: &std::path::Path, device: &Device) -> Result<Scores> {
-    let loaded = load_amortizer(run, device)?;
+fn of_amortizer(prepared: &Prepared, loaded: &Loaded<Amortizer, AmortizerConfig>, device: &Device) -> Result<Scores> {
     loaded.check(prepared)?;
     let table = prepared.table(loaded.record.scales.clone(), device, loaded.parameters.precision(), 1.0)?;
     let held_out = &prepared.held_out;
@@ -53,7 +79,7 @@ pub fn amortizer_scores(prepared: &Prepared, run: &std::path::Path, device: &Dev
     scores(&found, held_out, CLUSTER_SEED)
 }
 
-/// M_φ with its first weights.
+/// M_φ with its first weights, without a run.
 pub fn untrained_world_model_scores(
     prepared: &Prepared,
     settings: &WorldModelSettings,
@@ -66,7 +92,7 @@ pub fn untrained_world_model_scores(
     scores(&found, held_out, CLUSTER_SEED)
 }
 
-/// k_χ with its first weights.
+/// k_χ with its first weights, without a run.
 pub fn untrained_amortizer_scores(
     prepared: &Prepared,
     settings: &AmortizerSettings,
@@ -82,7 +108,7 @@ pub fn untrained_amortizer_scores(
 }
 
 /// The three rows of a finished phase.
-pub fn rows(raw: Scores, untrained: Scores, trained: Scores) -> Vec<Row> {
+fn rows(raw: Scores, untrained: Scores, trained: Scores) -> Vec<Row> {
     [("raw windows", raw), ("untrained", untrained), ("trained", trained)]
         .map(|(vectors, scores)| Row { vectors: vectors.to_owned(), scores })
         .to_vec()

@@ -193,6 +193,7 @@ pub fn train_world_model(prepared: &Prepared, settings: &WorldModelSettings, lau
         teacher: None,
         source: prepared.source.record(),
         split: prepared.split.clone(),
+        seen: prepared.contents(&prepared.split.train).into_iter().collect(),
         seed: launch.seed,
     };
     let run = launch.run;

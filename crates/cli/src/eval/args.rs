@@ -49,7 +49,7 @@ pub(crate) struct PhaseCArgs {
     pub(crate) seeds: u64,
     #[command(flatten)]
     pub(crate) features: FeatureArgs,
-    /// Sizes and lengths: `tiny`, `small`, `m188`, `m430`, or a TOML file of differences
+    /// Sizes and lengths: `tiny`, `pour`, `small`, `m188`, `m430`, or a TOML file of differences
     #[arg(long, value_name = "PRESET", default_value = "small")]
     pub(crate) preset: String,
     /// Change a setting, such as `world_model.train.steps=100` or `amortizer.batch=64`
@@ -75,11 +75,11 @@ pub(crate) struct PhaseCArgs {
 pub(crate) struct KernelArgs {
     /// The run of a world model
     pub(crate) world_model: PathBuf,
-    /// The run of an amortizer
+    /// The run of an amortizer that it taught
     pub(crate) amortizer: PathBuf,
     #[command(flatten)]
     pub(crate) data: SourceArgs,
-    /// Held-out fragments, compared in pairs
+    /// Held-out fragments, compared in pairs; at least as many as there are tasks
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(3..=4096))]
     pub(crate) fragments: u32,
     /// Training fragments that the separable form learns from
@@ -112,9 +112,12 @@ pub(crate) struct PourArgs {
     /// Demonstrations of each depth
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) demos: u32,
-    /// Pairs of a state and a fragment, of each depth
+    /// Crossed pairs: a state and a fragment of another demonstration, of each depth
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) pairs: u32,
+    /// The seed of the demonstrations that it is judged on; choose settings on another
+    #[arg(long, value_name = "SEED", default_value_t = dataset::recursive_pour::SEED_EVAL)]
+    pub(crate) judged_on: u64,
     /// Sizes and lengths: a preset's name, or a TOML file of differences
     #[arg(long, value_name = "PRESET", default_value = "pour")]
     pub(crate) preset: String,

@@ -3,10 +3,11 @@
 mod args;
 mod phase_c;
 
+use experiments::amortizer_phase::Teacher;
 use experiments::kernel_agreement::{KernelOptions, KernelReport, kernel_agreement};
 use experiments::matrix::Statistic;
 use experiments::recursive_pour::{PAPER_BY_DEPTH, PAPER_SUP, PourOptions, PourReport, recursive_pour};
-use experiments::run::{load_amortizer, load_world_model};
+use experiments::run::load_amortizer;
 use experiments::{WorldModelSettings, resolve};
 use models::kernel::KernelConfig;
 
@@ -28,9 +29,9 @@ pub(crate) fn run(command: &EvalCommand) -> Result<(), Failure> {
 
 fn kernel(options: &KernelArgs) -> Result<(), Failure> {
     let device = options.device.open()?;
-    let (world_model, amortizer) =
-        (load_world_model(&options.world_model, &device)?, load_amortizer(&options.amortizer, &device)?);
-    let prepared = prepared(&options.data, &options.keys, world_model.record.model.horizon)?;
+    let (teacher, amortizer) =
+        (Teacher::load(&options.world_model, &device)?, load_amortizer(&options.amortizer, &device)?);
+    let prepared = prepared(&options.data, &options.keys, teacher.loaded.record.model.horizon)?;
     let settings = KernelOptions {
         fragments: options.fragments as usize,
         lessons: options.lessons as usize,
@@ -43,7 +44,7 @@ fn kernel(options: &KernelArgs) -> Result<(), Failure> {
     };
     let stop = stop_flag()?;
     let report = training("separable kernel", options.steps, |progress| {
-        kernel_agreement(&prepared, &world_model, &amortizer, settings, &device, Some(stop), progress)
+        kernel_agreement(&prepared, &teacher, &amortizer, settings, &device, Some(stop), progress)
     })?;
     let report = report.ok_or_else(stopped)?;
     match options.json {
@@ -77,7 +78,12 @@ fn pour(options: &PourArgs) -> Result<(), Failure> {
     let settings: WorldModelSettings = resolve(&options.preset, &options.sets)?;
     let device = options.device.open()?;
     let stop = stop_flag()?;
-    let wanted = PourOptions { seeds: options.seeds, demos: options.demos as usize, pairs: options.pairs as usize };
+    let wanted = PourOptions {
+        seeds: options.seeds,
+        demos: options.demos as usize,
+        pairs: options.pairs as usize,
+        judged_on: options.judged_on,
+    };
     let report = training("recursive pour", settings.train.steps * options.seeds, |progress| {
         recursive_pour(&settings, wanted, &device, Some(stop), &mut |seed, told| {
             let mut told = told.clone();
@@ -94,23 +100,32 @@ fn pour(options: &PourArgs) -> Result<(), Failure> {
 }
 
 fn pour_text(report: &PourReport) -> String {
-    let columns = [("η", Align::Left), ("ours", Align::Right), ("paper", Align::Right)];
+    let columns =
+        [("|R̂ − R|", Align::Left), ("demonstrated", Align::Right), ("paper", Align::Right), ("crossed", Align::Right)];
     let shown = |it: &Statistic| match it.std {
         None => format!("{:.3}", it.mean),
         Some(std) => format!("{:.3} ± {std:.3}", it.mean),
     };
-    let mut rows: Vec<Vec<String>> = (report.by_depth.iter().zip(PAPER_BY_DEPTH).enumerate())
-        .map(|(at, (ours, paper))| vec![format!("depth {}", at + 1), shown(ours), format!("{paper:.3}")])
+    let PourReport { demonstrated, crossed, pairs, largest_return, .. } = report;
+    let depths = demonstrated.by_depth.iter().zip(PAPER_BY_DEPTH).zip(&crossed.by_depth).enumerate();
+    let mut rows: Vec<Vec<String>> = depths
+        .map(|(at, ((own, paper), other))| {
+            vec![format!("η_{}", at + 1), shown(own), format!("{paper:.3}"), shown(other)]
+        })
         .collect();
-    let (mean, std) = PAPER_SUP;
-    rows.push(vec!["sup".to_owned(), shown(&report.sup), format!("{mean:.3} ± {std:.3}")]);
-    rows.push(vec!["mean error".to_owned(), shown(&report.mean_error), "-".to_owned()]);
+    let paper = format!("{:.3} ± {:.3}", PAPER_SUP.0, PAPER_SUP.1);
+    rows.push(vec!["η_sup".to_owned(), shown(&demonstrated.sup), paper, shown(&crossed.sup)]);
+    rows.push(vec!["mean".to_owned(), shown(&demonstrated.mean), "-".to_owned(), shown(&crossed.mean)]);
     let nmi = report.seeds.iter().map(|seed| seed.clustering.nmi).sum::<f64>() / report.seeds.len().max(1) as f64;
     format!(
-        "{}\nover {} seeds; returns reach {:.3}; NMI of z_T against role × depth, k = 16: {nmi:.3}\n",
+        "{}\nover {} seeds; {} demonstrated pairs with returns up to {:.3}, {} crossed ones with returns up to {:.3}; NMI of z_T \
+         against role × depth, k = 16: {nmi:.3}\n",
         table(&columns, &rows),
         report.seeds.len(),
-        report.largest_return,
+        pairs.0,
+        largest_return.0,
+        pairs.1,
+        largest_return.1,
     )
 }
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::env;
 use std::ffi::OsString;
+use std::io;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -46,6 +47,7 @@ pub(crate) fn run(options: &PhaseCArgs) -> Result<(), Failure> {
         )?)
     };
     if let Some(cell) = &options.cell {
+        stop_with_parent(stop);
         let (mode, seed) = parsed_cell(cell)?;
         let prepared = open(options.dataset.first().map_or("", String::as_str))?;
         return watched(&plan, &prepared, mode, seed)?.map(drop).ok_or_else(stopped);
@@ -101,33 +103,35 @@ fn in_children(
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
     let program = env::current_exe().map_err(|error| Problem::new(format!("cannot find this program: {error}")))?;
-    let mut running: Vec<(String, Child)> = Vec::new();
+    let mut running = Children::default();
     let mut failed = Vec::new();
-    while !wanted.is_empty() || !running.is_empty() {
+    while !wanted.is_empty() || !running.0.is_empty() {
         if stop.load(Ordering::Relaxed) {
             wanted.clear();
+            running.ask_to_stop();
         }
-        while running.len() < usize::from(options.jobs) {
+        while running.0.len() < usize::from(options.jobs) {
             let Some(Cell { dataset, mode, seed }) = wanted.pop_front() else { break };
             let (written, prepared) = &datasets[dataset];
             if plan.result(&prepared.source.name, mode, seed)?.is_some() {
                 continue;
             }
             let mut command = Command::new(&program);
-            command.args(repeated(written, &format!("{mode}:{seed}"))).stdin(Stdio::null()).stdout(Stdio::null());
+            command.args(repeated(written, &format!("{mode}:{seed}"))).stdin(Stdio::piped()).stdout(Stdio::null());
             let child = command.spawn().map_err(|error| Problem::new(format!("cannot start a process: {error}")))?;
-            running.push((format!("{} {mode} seed {seed}", prepared.source.name), child));
+            running.0.push((format!("{} {mode} seed {seed}", prepared.source.name), child));
         }
-        let mut left = Vec::new();
-        for (name, mut child) in running {
-            match child.try_wait() {
-                Ok(None) => left.push((name, child)),
-                Ok(Some(status)) if status.success() => {}
-                Ok(Some(status)) => failed.push(format!("{name}: {status}")),
-                Err(error) => failed.push(format!("{name}: {error}")),
+        running.0.retain_mut(|(name, child)| match child.try_wait() {
+            Ok(None) => true,
+            Ok(Some(status)) => {
+                failed.extend((!status.success()).then(|| format!("{name}: {status}")));
+                false
             }
-        }
-        running = left;
+            Err(error) => {
+                failed.push(format!("{name}: {error}"));
+                false
+            }
+        });
         std::thread::sleep(LOOK);
     }
     match (stop.load(Ordering::Relaxed), failed.is_empty()) {
@@ -138,6 +142,36 @@ fn in_children(
             .hint("the same command runs those that are missing; `--jobs 1` runs them one by one")
             .into()),
     }
+}
+
+/// Processes that run cells. Their standard input is a pipe that nothing is written to: its end tells them to stop, and it
+/// ends with this process too, however that ends.
+#[derive(Default)]
+struct Children(Vec<(String, Child)>);
+
+impl Children {
+    /// They write a checkpoint and end.
+    fn ask_to_stop(&mut self) {
+        self.0.iter_mut().for_each(|(_, child)| drop(child.stdin.take()));
+    }
+}
+
+impl Drop for Children {
+    /// Those that are left when something else has failed: nobody would wait for them.
+    fn drop(&mut self) {
+        for (_, child) in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Sets the flag once the process that started this one is gone or wants it to stop.
+fn stop_with_parent(stop: &'static AtomicBool) {
+    std::thread::spawn(move || {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        stop.store(true, Ordering::Relaxed);
+    });
 }
 
 /// This command's own arguments, for one dataset and one cell.

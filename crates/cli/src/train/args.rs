@@ -25,8 +25,8 @@ never stopped. Several processes train together when `torchrun` or `srun` starts
   refactor-vla train amortizer --teacher runs/a --vision --out runs/c-vision
   refactor-vla train amortizer --set supervision=task_index --out runs/bound
 
-It learns from the world model that `--teacher` names, unless `supervision` is set to `task_index`
-or to `episode_contrast`.")]
+It learns from the world model that `--teacher` names, or without one if `supervision` is set to
+`task_index` or to `episode_contrast`.")]
     Amortizer(AmortizerArgs),
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct PhaseArgs {
     pub(crate) out: PathBuf,
     #[command(flatten)]
     pub(crate) data: SourceArgs,
-    /// Sizes and lengths: `tiny`, `small`, `m188`, `m430`, or a TOML file of differences
+    /// Sizes and lengths: `tiny`, `pour`, `small`, `m188`, `m430`, or a TOML file of differences
     #[arg(long, value_name = "PRESET", default_value = "small")]
     pub(crate) preset: String,
     /// Change a setting, such as `train.steps=100` or `model.layers=2`; may be given several times

@@ -46,11 +46,7 @@ fn world_model(WorldModelArgs { phase }: &WorldModelArgs) -> Result<(), Failure>
     let outcome = watch::training("world model", settings.train.steps, |progress| {
         train_world_model(&prepared, &settings, place.launch(phase, progress))
     })?;
-    finish(phase, &place, outcome, || {
-        let untrained = summary::untrained_world_model_scores(&prepared, &settings, phase.seed, &place.device)?;
-        let trained = summary::world_model_scores(&prepared, &phase.out, &place.device)?;
-        Ok(summary::rows(summary::raw_windows(&prepared)?, untrained, trained))
-    })
+    finish(phase, &place, outcome, || summary::world_model_rows(&prepared, &phase.out, &place.device))
 }
 
 fn amortizer(options: &AmortizerArgs) -> Result<(), Failure> {
@@ -63,11 +59,7 @@ fn amortizer(options: &AmortizerArgs) -> Result<(), Failure> {
     let outcome = watch::training("amortizer", settings.train.steps, |progress| {
         train_amortizer(&prepared, &settings, teacher.as_ref(), place.launch(phase, progress))
     })?;
-    finish(phase, &place, outcome, || {
-        let untrained = summary::untrained_amortizer_scores(&prepared, &settings, phase.seed, &place.device)?;
-        let trained = summary::amortizer_scores(&prepared, &phase.out, &place.device)?;
-        Ok(summary::rows(summary::raw_windows(&prepared)?, untrained, trained))
-    })
+    finish(phase, &place, outcome, || summary::amortizer_rows(&prepared, &phase.out, &place.device))
 }
 
 /// Where a phase runs.

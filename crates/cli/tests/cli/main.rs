@@ -5,6 +5,7 @@ mod data;
 mod errors;
 mod features;
 mod help;
+mod jobs;
 mod library;
 mod program;
 

@@ -7,12 +7,15 @@ use std::sync::{Arc, OnceLock};
 
 use dataset::{FRAGMENT_LENGTH, Overrides};
 use experiments::amortizer_phase::{Teacher, train_amortizer};
+use experiments::kernel_agreement::{KernelOptions, kernel_agreement};
 use experiments::matrix::{Mode, Plan, matrix};
-use experiments::run::{Launch, load_amortizer, load_world_model};
+use experiments::run::{Launch, Weights, load_amortizer, load_amortizer_with, load_world_model};
 use experiments::settings::{Mode as Supervision, Settings};
-use experiments::summary::{amortizer_scores, raw_windows, untrained_amortizer_scores};
+use experiments::summary::{amortizer_rows, amortizer_scores, raw_windows, untrained_amortizer_scores};
 use experiments::world_model_phase::train_world_model;
 use experiments::{AmortizerSettings, Device, Error, FeatureChoice, Prepared, Source, WorldModelSettings, resolve};
+use models::Parameters;
+use models::kernel::KernelConfig;
 use models::training::distributed::Alone;
 use models::training::{Outcome, Progress};
 use tempfile::TempDir;
@@ -97,6 +100,81 @@ fn an_amortizer_learns_from_a_world_model_and_is_loaded_again() {
     let other = Prepared::new(source, Some(2), FRAGMENT_LENGTH).unwrap();
     let error = amortizer_scores(&other, &c, &Device::Cpu).unwrap_err().to_string();
     assert!(error.contains("use the same `--hold-out`"), "{error}");
+    // Nor does a teacher teach for episodes that it has seen itself, under whatever name.
+    let mut teacher = teacher;
+    teacher.loaded.record.seen.extend(prepared.contents(&prepared.split.held_out[..1]));
+    let d = folder.path().join("d");
+    let error = train_amortizer(&prepared, &student, Some(&teacher), launch(&d, false, &mut |_| {}, None)).unwrap_err();
+    assert!(error.to_string().contains("has learned from 1 of the 9 episodes"), "{error}");
+    // A teacher that would be ignored is refused.
+    let bound: AmortizerSettings = settings(&["supervision=task_index"]);
+    let error = train_amortizer(&prepared, &bound, Some(&teacher), launch(&d, false, &mut |_| {}, None)).unwrap_err();
+    assert!(error.to_string().contains("`supervision` says to learn from something else"), "{error}");
+}
+
+/// Rounds of RecursivePour, of which the last is held out; fewer rounds are the first of more.
+fn pours(place: &Path, rounds: usize) -> Prepared {
+    let place = place.join(format!("pour-{rounds}"));
+    dataset::recursive_pour::write(&place, rounds, 11).unwrap();
+    let choice = FeatureChoice::default();
+    let source = Source::open(place.to_str().unwrap(), &Overrides::default(), &choice, &mut |_| {}).unwrap();
+    Prepared::new(source, Some(1), 4).unwrap()
+}
+
+#[test]
+fn episodes_that_a_model_learned_from_do_not_judge_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let settings: AmortizerSettings = settings(&["supervision=task_index", "model.horizon=4"]);
+    let own = pours(folder.path(), 8);
+    train_amortizer(&own, &settings, None, launch(&run, false, &mut |_| {}, None)).unwrap();
+    amortizer_scores(&own, &run, &Device::Cpu).unwrap();
+    // A part of its dataset holds out what it has seen, more of the same holds out what is new.
+    let error = amortizer_scores(&pours(folder.path(), 7), &run, &Device::Cpu).unwrap_err().to_string();
+    assert!(error.contains("has learned from 4 of the 4 episodes that `pour-7` holds out (24, 25, 26, 27)"), "{error}");
+    amortizer_scores(&pours(folder.path(), 9), &run, &Device::Cpu).unwrap();
+}
+
+#[test]
+fn the_kernel_is_compared_with_its_own_student() {
+    let prepared = prepared();
+    let folder = tempfile::tempdir().unwrap();
+    let (a, b, c) = (folder.path().join("a"), folder.path().join("b"), folder.path().join("c"));
+    let small: WorldModelSettings = settings(&["model.latent=12"]);
+    train_world_model(&prepared, &small, launch(&a, false, &mut |_| {}, None)).unwrap();
+    train_world_model(&prepared, &settings(&["train.steps=1"]), launch(&b, false, &mut |_| {}, None)).unwrap();
+    let (teacher, other) = (Teacher::load(&a, &Device::Cpu).unwrap(), Teacher::load(&b, &Device::Cpu).unwrap());
+    train_amortizer(&prepared, &settings(&[]), Some(&teacher), launch(&c, false, &mut |_| {}, None)).unwrap();
+    let student = load_amortizer(&c, &Device::Cpu).unwrap();
+
+    let kernel = KernelConfig { horizon: 2, starts: 2, ..KernelConfig::default() };
+    let options = KernelOptions { fragments: 16, lessons: 16, steps: 2, kernel };
+    let compare = |teacher: &Teacher, options: KernelOptions| {
+        kernel_agreement(&prepared, teacher, &student, options, &Device::Cpu, None, &mut |_| {})
+    };
+    let report = compare(&teacher, options).unwrap().unwrap();
+    let forms: Vec<&str> = report.forms.iter().map(|form| form.form.as_str()).collect();
+    assert_eq!(forms, ["mc", "separable_vpk", "legacy_cosine", "raw windows"]);
+    assert!(report.forms.iter().all(|form| form.spearman.is_some() && form.nmi_phase.is_some()), "{report:?}");
+    let error = compare(&other, options).unwrap_err().to_string();
+    assert!(error.contains(&teacher.hash) && error.contains(&other.hash) && error.contains("--teacher"), "{error}");
+    let error = compare(&teacher, KernelOptions { fragments: 3, ..options }).unwrap_err().to_string();
+    assert!(error.contains("3 fragments are too few, wanted 9 or more"), "{error}");
+
+    // The untrained row is of a model that is alike in all but what was learned: as wide as its teacher's latents, too.
+    let twin = load_amortizer_with(Weights::First, &c, &Device::Cpu).unwrap();
+    assert_eq!((twin.record.model.embedding, &twin.record), (12, &student.record));
+    let values = |model: &Parameters| {
+        let masters = model.masters().into_values();
+        masters.map(|weights| weights.flatten_all().unwrap().to_vec1::<f32>().unwrap()).collect::<Vec<_>>()
+    };
+    assert_ne!(values(&twin.parameters), values(&student.parameters));
+    let rows = amortizer_rows(&prepared, &c, &Device::Cpu).unwrap();
+    assert_eq!(
+        rows.iter().map(|row| row.vectors.as_str()).collect::<Vec<_>>(),
+        ["raw windows", "untrained", "trained"]
+    );
+    assert_ne!(rows[1].scores, rows[2].scores);
 }
 
 #[test]

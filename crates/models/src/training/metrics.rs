@@ -22,6 +22,7 @@ pub const FILE: &str = "metrics.jsonl";
 pub struct Metrics {
     path: PathBuf,
     file: File,
+    evaluated: bool,
 }
 
 impl Metrics {
@@ -35,14 +36,20 @@ impl Metrics {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(failed(error)),
         };
-        let kept: usize = text
-            .split_inclusive(|byte| *byte == b'\n')
-            .take_while(|line| step_of(line).is_some_and(|found| found <= step))
-            .map(<[u8]>::len)
-            .sum();
+        let (mut kept, mut evaluated) = (0, false);
+        for line in text.split_inclusive(|byte| *byte == b'\n') {
+            let Some((found, evaluation)) = told(line).filter(|(found, _)| *found <= step) else { break };
+            kept += line.len();
+            evaluated = evaluation && found == step;
+        }
         let file = OpenOptions::new().create(true).append(true).open(&path).map_err(failed)?;
         file.set_len(kept as u64).map_err(failed)?;
-        Ok(Metrics { path, file })
+        Ok(Metrics { path, file, evaluated })
+    }
+
+    /// Whether the last line that was kept is the evaluation of the step that the run goes on from.
+    pub fn evaluated(&self) -> bool {
+        self.evaluated
     }
 
     /// Adds a line.
@@ -61,10 +68,10 @@ impl Metrics {
     }
 }
 
-/// The step of a whole line.
-fn step_of(line: &[u8]) -> Option<u64> {
-    let text = line.strip_suffix(b"\n")?;
-    serde_json::from_slice::<Value>(text).ok()?.get("step")?.as_u64()
+/// The step of a whole line, and whether it is an evaluation.
+fn told(line: &[u8]) -> Option<(u64, bool)> {
+    let line: Value = serde_json::from_slice(line.strip_suffix(b"\n")?).ok()?;
+    Some((line.get("step")?.as_u64()?, line.get("evaluation").is_some()))
 }
 
 #[cfg(test)]
@@ -88,5 +95,17 @@ mod tests {
         assert_eq!(text(), "{\"step\":10}\n{\"step\":20}\n{\"step\":20}\n{\"step\":25}\n");
         Metrics::open(run.path(), 0).unwrap();
         assert_eq!(text(), "");
+    }
+
+    #[test]
+    fn an_evaluation_is_known_by_its_step() {
+        let run = tempfile::tempdir().unwrap();
+        let mut metrics = Metrics::open(run.path(), 0).unwrap();
+        for line in [json!({ "step": 10, "loss": 1 }), json!({ "step": 10, "evaluation": {} }), json!({ "step": 20 })] {
+            metrics.add(&line).unwrap();
+        }
+        for (step, known) in [(20, false), (15, false), (10, true), (0, false)] {
+            assert_eq!(Metrics::open(run.path(), step).unwrap().evaluated(), known, "{step}");
+        }
     }
 }

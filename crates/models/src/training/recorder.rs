@@ -102,6 +102,11 @@ impl Recorder {
         self.events.add(*step, own.into_iter().chain(terms))
     }
 
+    /// Whether there are figures of the step that the run goes on from.
+    pub(super) fn evaluated(&self) -> bool {
+        self.metrics.evaluated()
+    }
+
     /// Figures on held-out data.
     pub(super) fn evaluation(&mut self, step: u64, figures: &BTreeMap<String, f64>) -> Result<()> {
         self.metrics.add(&json!({ "step": step, "evaluation": figures }))?;
@@ -111,7 +116,7 @@ impl Recorder {
 
     /// Writes a checkpoint and removes the oldest ones, or returns the name of what is not finite.
     pub(super) fn checkpoint(&self, snapshot: &Snapshot, keep: usize) -> Result<Option<String>> {
-        // A checkpoint that is there has all lines up to its step beside it.
+        // A checkpoint that is there has all lines up to its step beside it, but for the evaluation, which comes after it.
         self.metrics.sync()?;
         let Snapshot { about, weights, moments, averages } = snapshot;
         let prefixed = |prefix: &'static str, tensors: &BTreeMap<String, Tensor>| {

@@ -32,6 +32,7 @@ pub fn train<O: Objective>(objective: &O, config: &TrainConfig, run: &Path, opti
     config.validate()?;
     let _tidy = Tidy(objective.parameters());
     let mut session = Session::open(objective, config, run, options)?;
+    session.make_up()?;
     let parts = session.parts();
     let finished = std::thread::scope(|scope| {
         let mut batches = prepare(scope, objective, session.step..config.steps, parts.clone());
@@ -208,8 +209,8 @@ impl<'a, 'o, O: Objective> Session<'a, 'o, O> {
     fn look(&mut self) -> Result<bool> {
         let TrainConfig { steps, log_every, evaluate_every, checkpoint_every, keep_checkpoints, .. } = *self.config;
         let last = self.step == steps;
-        let due = |every: u64| every > 0 && (self.step.is_multiple_of(every) || last);
-        let (report, evaluate, save) = (due(log_every), due(evaluate_every), due(checkpoint_every) || last);
+        let (report, save) = (self.due(log_every), self.due(checkpoint_every) || last);
+        let evaluate = self.due(evaluate_every) && self.options.transport.rank() == 0;
         // Ranks must agree to stop, so with several the flag is looked at when they speak anyway.
         let alone = self.options.transport.world() == 1;
         let mut stopped = false;
@@ -220,14 +221,35 @@ impl<'a, 'o, O: Objective> Session<'a, 'o, O> {
             self.report()?;
         }
         let paused = Instant::now();
-        if evaluate && self.options.transport.rank() == 0 {
-            self.evaluate()?;
-        }
+        // Before the evaluation, whose failure would lose the steps since the last one.
         if save || stopped {
             self.save(keep_checkpoints)?;
         }
+        if evaluate && let Err(error) = self.evaluate() {
+            // With several ranks there is no reading without the others, and so nothing to save.
+            if alone && self.last_checkpoint != Some(self.step) {
+                self.read()?;
+                self.save(keep_checkpoints)?;
+            }
+            return Err(error);
+        }
         self.clock.paused += paused.elapsed();
         Ok(stopped && !last)
+    }
+
+    fn due(&self, every: u64) -> bool {
+        every > 0 && (self.step.is_multiple_of(every) || self.step == self.config.steps)
+    }
+
+    /// The evaluation of the checkpoint that a run goes on from, if it failed or was cut short: it comes after the checkpoint.
+    fn make_up(&mut self) -> Result<()> {
+        let missing = self.recorder.as_ref().is_some_and(|recorder| !recorder.evaluated());
+        if self.resumed_from.is_some() && missing && self.due(self.config.evaluate_every) {
+            let paused = Instant::now();
+            self.evaluate()?;
+            self.clock.paused += paused.elapsed();
+        }
+        Ok(())
     }
 
     fn wants_stop(&self) -> bool {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use candle_core::{CpuStorage, CustomOp1, Device, Layout, Shape, Tensor};
@@ -35,6 +35,10 @@ pub(crate) struct Regression {
     pub(crate) blown_up: Option<(u64, f64)>,
     /// Slows each step, so that a kill comes within one.
     pub(crate) pause: Duration,
+    /// The evaluation that fails, counted from zero.
+    pub(crate) fails: Option<u64>,
+    /// Evaluations so far.
+    evaluations: AtomicU64,
 }
 
 pub(crate) struct Batch {
@@ -53,7 +57,17 @@ impl Regression {
         let second = Linear::with_init(&mut root.enter("second"), HIDDEN, 1, Init::FanIn(HIDDEN), composed).unwrap();
         // A weight that takes no part keeps its value and has no gradient.
         root.weight("unused", &[3, 3], Init::Normal(1.0)).unwrap();
-        Regression { parameters, first, gain, second, poisoned: None, blown_up: None, pause: Duration::ZERO }
+        Regression {
+            parameters,
+            first,
+            gain,
+            second,
+            poisoned: None,
+            blown_up: None,
+            pause: Duration::ZERO,
+            fails: None,
+            evaluations: AtomicU64::new(0),
+        }
     }
 
     fn predict(&self, inputs: Vec<f32>) -> Result<Tensor> {
@@ -96,6 +110,9 @@ impl Objective for Regression {
     }
 
     fn evaluate(&self) -> Result<BTreeMap<String, f64>> {
+        if self.fails == Some(self.evaluations.fetch_add(1, Ordering::Relaxed)) {
+            return Err(models::Error::Config("the evaluation failed".into()));
+        }
         let (inputs, targets) = examples(u64::MAX);
         let error = (self.predict(inputs)? - Tensor::from_vec(targets, (BATCH, 1), &Device::Cpu)?)?;
         let mean = error.sqr()?.mean_all()?.to_scalar::<f32>()?;

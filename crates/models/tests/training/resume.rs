@@ -77,6 +77,25 @@ fn a_stopped_run_goes_on_to_the_same_bytes() {
 }
 
 #[test]
+fn a_failed_evaluation_loses_no_step() {
+    // With a checkpoint at the same step, without one, and at the last step of all.
+    for (checkpoint_every, fails, at) in [(10, 1, 40), (0, 1, 40), (30, 0, 20), (10, 2, 60)] {
+        let config = TrainConfig { checkpoint_every, ema: Some(0.9), ..config() };
+        let (whole, _) = unbroken(config);
+        let broken = tempfile::tempdir().unwrap();
+        let mut run = Run::new(config);
+        run.objective.fails = Some(fails);
+        let error = run.start(broken.path()).unwrap_err().to_string();
+        assert!(error.contains("the evaluation failed"), "{error}");
+        let resumed = Run { resume: true, ..Run::new(config) }.start(broken.path()).unwrap();
+        let Outcome::Finished(summary) = resumed else { panic!("stopped") };
+        assert_eq!(summary.resumed_from, Some(at), "checkpoints every {checkpoint_every}");
+        assert!(model(whole.path()) == model(broken.path()));
+        assert_eq!(metrics(whole.path()), metrics(broken.path()));
+    }
+}
+
+#[test]
 fn the_result_with_averages_is_the_average() {
     let plain = unbroken(config()).0;
     let averaged = unbroken(TrainConfig { ema: Some(0.5), ..config() }).0;
