@@ -69,9 +69,10 @@ impl Report {
         let mut problems = Vec::new();
         for episode in &self.episodes {
             let sound = |spans: &[Span], known: usize| {
-                spans.iter().all(|span| {
-                    span.first < span.end && span.end <= episode.frames && is_known(span.label, known)
-                }) && spans.windows(2).all(|pair| pair[0].end <= pair[1].first)
+                spans
+                    .iter()
+                    .all(|span| span.first < span.end && span.end <= episode.frames && is_known(span.label, known))
+                    && spans.windows(2).all(|pair| pair[0].end <= pair[1].first)
             };
             if !sound(&episode.skills, self.skills.len()) {
                 problems.push(format!("The skills of episode {} overlap or leave it.", episode.index));

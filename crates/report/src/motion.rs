@@ -23,6 +23,7 @@ pub struct Skill {
     pub main_phase: Option<i64>,
     /// Mean displacement of the gripper from first to last frame in metres, in the robot's base frame: x forward, y left,
     /// z up. `None` where states are no positions.
+    #[serde(default, deserialize_with = "json_number::place")]
     pub displacement: Option<[f64; 3]>,
     /// Mean change of the gripper's opening in metres, negative when it closes.
     pub gripper: Option<f64>,

@@ -30,7 +30,7 @@ const SECTIONS: [(&str, &str, Section); 9] = [
     ("gates", "Gates", gates::section),
     ("metrics", "Held-out", metrics::section),
     ("training", "Training", losses::section),
-    ("reproduce", "Reproduce", reproduce::section),
+    ("reproduce", "Notes & reproduce", reproduce::section),
 ];
 
 type Section = fn(&mut Html, &Report);

@@ -76,8 +76,10 @@ pub struct Candidate {
     pub iteration: u32,
     /// The name that it got, `None` if it was refused.
     pub name: Option<String>,
-    /// Its body.
+    /// Its body as the language prints it; line breaks and indentation are kept.
     pub body: String,
+    /// Its parameters by the names that the body uses, in order.
+    pub holes: Vec<Hole>,
     /// Its type.
     #[serde(rename = "type")]
     pub ty: String,

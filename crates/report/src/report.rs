@@ -154,7 +154,9 @@ pub enum ReportError {
     #[error("not a report: {0}")]
     Json(#[from] serde_json::Error),
     /// It was written by another version of this program.
-    #[error("the report has schema {found}, this program reads {SCHEMA}; write it again with `refactor-vla report RUN`")]
+    #[error(
+        "the report has schema {found}, this program reads {SCHEMA}; write it again with `refactor-vla report RUN`"
+    )]
     Schema {
         /// The version that the text names.
         found: u64,

@@ -1,7 +1,15 @@
 //! The page in a real browser. Needs Chromium (`.ci/packages` installs it); where there is none, the tests say so and pass.
 //!
-//! `REPORT_SCREENSHOTS=DIR cargo test -p report --test browser` also keeps pictures of the page, at both widths and in both
-//! colour schemes.
+//! `REPORT_SCREENSHOTS=DIR cargo test -p report --test browser` also keeps the sample page and pictures of it, at both widths
+//! and in both colour schemes.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot be set up fails loudly"
+)]
+#![expect(clippy::print_stdout, reason = "what is skipped is told")]
 
 #[path = "browser/devtools.rs"]
 mod devtools;
@@ -49,6 +57,10 @@ fn with_browser(report: &Report, test: impl FnOnce(&mut Browser, &Path)) {
 #[test]
 fn the_page_is_sound_at_both_widths_and_in_both_schemes() {
     with_browser(&sample::sample(), |browser, file| {
+        if let Some(folder) = std::env::var_os("REPORT_SCREENSHOTS") {
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::copy(file, Path::new(&folder).join("report.html")).unwrap();
+        }
         for width in [1280, 390] {
             for scheme in ["light", "dark"] {
                 assert_eq!(browser.open(file, width, scheme), Vec::<String>::new());
@@ -75,6 +87,10 @@ fn the_map_changes_its_colours_and_tells_what_is_under_the_pointer() {
         assert_eq!(browser.eval(shown), "layer by-skill; legend by-skill");
         browser.eval("document.getElementById('by-phase').click()");
         assert_eq!(browser.eval(shown), "layer by-phase; legend by-phase");
+        keep_figure(browser, "map", "map-by-phase");
+        browser.eval("document.getElementById('by-task').click()");
+        keep_figure(browser, "map", "map-by-task");
+        browser.eval("document.getElementById('by-phase').click()");
         let script = "(() => { const hit = document.querySelectorAll('.hit')[7]; hit.dispatchEvent(new PointerEvent('pointerover', \
                       { bubbles: true, clientX: 100, clientY: 100 })); return document.getElementById('tip').textContent })()";
         let told = browser.eval(script);
@@ -118,7 +134,8 @@ fn what_is_missing_is_said_in_words() {
 #[test]
 fn hostile_text_neither_runs_nor_breaks_the_page() {
     let mut report = sample::sample();
-    let hostile = "</title></style></script><script>window.hurt = 1</script><img src=x onerror='window.hurt=1'>\" onload=\"x";
+    let hostile =
+        "</title></style></script><script>window.hurt = 1</script><img src=x onerror='window.hurt=1'>\" onload=\"x";
     report.run.title = hostile.into();
     report.run.command = "x".repeat(3000);
     report.run.datasets[0].name = hostile.into();
@@ -149,6 +166,21 @@ fn assert_no_overflow(browser: &mut Browser, width: u32) {
                    120)).slice(0, 3).join(' | ')";
     let culprit = browser.eval(culprit);
     assert!(wide.as_u64() <= Some(width.into()), "the page is {wide} wide in a window of {width}: {culprit}");
+}
+
+/// Keeps the part of the page that an element takes, if asked for.
+fn keep_figure(browser: &mut Browser, id: &str, name: &str) {
+    let Some(folder) = std::env::var_os("REPORT_SCREENSHOTS") else { return };
+    let mut measure = |what: &str| {
+        let script = format!(
+            "(() => {{ const box = document.getElementById({id:?}).getBoundingClientRect(); return {what} }})()"
+        );
+        browser.eval(&script).as_f64().unwrap()
+    };
+    let (top, height) = (measure("box.top + scrollY"), measure("box.height"));
+    std::fs::create_dir_all(&folder).unwrap();
+    let bytes = STANDARD.decode(browser.screenshot(top, height)).unwrap();
+    std::fs::write(Path::new(&folder).join(format!("{name}.png")), bytes).unwrap();
 }
 
 /// Keeps the page in pieces that an image viewer takes, if asked for.

@@ -57,7 +57,7 @@ pub(crate) struct Chart<'a> {
 pub(crate) fn draw(out: &mut Html, chart: &Chart<'_>) {
     put!(out, "<figure class=\"chart\" id=\"", { chart.id }, "\"><figcaption><b>", { chart.title }, "</b>");
     let drawn: Vec<&Line<'_>> = chart.lines.iter().filter(|line| line.points.iter().any(is_finite)).collect();
-    let points = || drawn.iter().flat_map(|line| line.points.iter().copied().filter(|point| is_finite(point)));
+    let points = || drawn.iter().flat_map(|line| line.points.iter().copied().filter(is_finite));
     let y = Scale::over(points().map(|point| point.1), chart.kind, BOTTOM, TOP);
     if !chart.unit.is_empty() || y.is_log() {
         put!(out, " <span class=\"unit\">", { chart.unit });
@@ -191,7 +191,9 @@ fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
         let low = finite().min_by(|a, b| a.1.1.total_cmp(&b.1.1));
         let high = finite().max_by(|a, b| a.1.1.total_cmp(&b.1.1));
         match (low, high) {
-            (Some((i, low)), Some((j, high))) if i != j => kept.extend(if i < j { [*low, *high] } else { [*high, *low] }),
+            (Some((i, low)), Some((j, high))) if i != j => {
+                kept.extend(if i < j { [*low, *high] } else { [*high, *low] })
+            }
             (Some((_, only)), _) => kept.push(*only),
             _ => kept.push((f64::NAN, f64::NAN)),
         }

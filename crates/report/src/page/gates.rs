@@ -15,8 +15,14 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
         put!(out, "</div>\n");
         return;
     }
-    put!(out, "<p class=\"lead\">A program enters the library only if three gates let it through: the motions that it merges ");
-    put!(out, "are equivalent (D<sub>φ</sub> ≤ ε<sub>t</sub>), the return does not change (the interval lies within ±ε), and ");
+    put!(
+        out,
+        "<p class=\"lead\">A program enters the library only if three gates let it through: the motions that it merges "
+    );
+    put!(
+        out,
+        "are equivalent (D<sub>φ</sub> ≤ ε<sub>t</sub>), the return does not change (the interval lies within ±ε), and "
+    );
     put!(out, "everything gets shorter. In the small figures the tick is the limit.</p>\n");
     if report.candidates.iter().all(|candidate| candidate.returns.verdict == Verdict::Inactive) {
         let reward = report.run.datasets.iter().any(|dataset| dataset.reward);
@@ -51,11 +57,11 @@ fn row(out: &mut Html, candidate: &Candidate, library: &[Entry]) {
         put!(out, "<code class=\"name\">", { name }, "</code> ");
     }
     put!(out, "<code class=\"type\">", { candidate.ty }, "</code><pre>");
-    program(out, &candidate.body, &[], library);
+    program(out, &candidate.body, &candidate.holes, library);
     put!(out, "</pre><small>", { count(candidate.uses) }, " places</small></td>");
-    gate(out, "Equivalence", &candidate.soundness, "≤", false);
-    gate(out, "Return difference", &candidate.returns, "±", true);
-    gate(out, "MDL gain, nats", &candidate.gain, ">", false);
+    gate(out, "Equivalence", &candidate.soundness, "≤ ", false);
+    gate(out, "Return difference", &candidate.returns, "within ±", true);
+    gate(out, "MDL gain, nats", &candidate.gain, "> ", false);
     put!(out, "<td data-name=\"Verdict\"><b class=\"verdict\">");
     out.markup(if candidate.admitted { "✓ admitted" } else { "✗ refused" });
     put!(out, "</b>");
@@ -75,7 +81,14 @@ fn gate(out: &mut Html, name: &'static str, gate: &Gate, relation: &'static str,
         Verdict::Inactive => ("idle", "○", "inactive"),
         Verdict::NotReached => ("idle", "·", "not reached"),
     };
-    put!(out, "<td data-name=\"", { name }, "\" class=\"", { class }, "\"><span class=\"sign\" role=\"img\" aria-label=\"");
+    put!(
+        out,
+        "<td data-name=\"",
+        { name },
+        "\" class=\"",
+        { class },
+        "\"><span class=\"sign\" role=\"img\" aria-label=\""
+    );
     put!(out, { word }, "\">", { sign }, "</span> ");
     let Some(value) = gate.value.filter(|value| value.is_finite()) else {
         put!(out, "<span class=\"idle-word\">", { word }, "</span></td>");
@@ -86,7 +99,7 @@ fn gate(out: &mut Html, name: &'static str, gate: &Gate, relation: &'static str,
         put!(out, " <small>[", { short(low) }, ", ", { short(high) }, "]</small>");
     }
     if let Some(limit) = gate.limit {
-        put!(out, " <small>", { relation }, " ", { short(limit) }, "</small>");
+        put!(out, " <small class=\"limit-word\">", { relation }, { short(limit) }, "</small>");
         bullet(out, gate, value, limit, both_sides);
     }
     put!(out, "</td>");
@@ -99,11 +112,21 @@ fn bullet(out: &mut Html, gate: &Gate, value: f64, limit: f64, both_sides: bool)
     let lowest = ends.iter().copied().filter(|end| end.is_finite()).fold(0.0, f64::min).max(-1e150) * 1.15;
     let low = if both_sides { -most } else { lowest };
     let x = Scale::between(low, most, 4.0, 116.0);
-    put!(out, "<svg class=\"bullet\" aria-hidden=\"true\" viewBox=\"0 0 120 14\"><path class=\"grid\" d=\"M4 7H116\"/>");
+    put!(
+        out,
+        "<svg class=\"bullet\" aria-hidden=\"true\" viewBox=\"0 0 120 14\"><path class=\"grid\" d=\"M4 7H116\"/>"
+    );
     if both_sides {
         let (left, right) = (x.place(-limit.abs()), x.place(limit.abs()));
         put!(out, "<rect class=\"allowed\" x=\"", { place(left) }, "\" y=\"2\" width=\"", { place(right - left) });
-        put!(out, "\" height=\"10\"/><path class=\"limit\" d=\"M", { place(left) }, " 1v12M", { place(right) }, " 1v12\"/>");
+        put!(
+            out,
+            "\" height=\"10\"/><path class=\"limit\" d=\"M",
+            { place(left) },
+            " 1v12M",
+            { place(right) },
+            " 1v12\"/>"
+        );
     } else {
         put!(out, "<path class=\"limit\" d=\"M", { place(x.place(limit)) }, " 1v12\"/>");
     }

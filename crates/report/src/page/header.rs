@@ -67,12 +67,13 @@ fn sentences(report: &Report) -> Vec<String> {
             )
         });
     }
-    let Some(last) = report.iterations.last() else {
-        sentences.push("No iteration was finished, so there are no figures of the loop.".to_owned());
-        return sentences;
-    };
-    sentences.extend(agreement(last));
-    sentences.extend(policy(last));
+    match report.iterations.last() {
+        Some(last) => {
+            sentences.extend(agreement(last));
+            sentences.extend(policy(last));
+        }
+        None => sentences.push("No iteration was finished, so there are no figures of the loop.".to_owned()),
+    }
     sentences.extend(gates(report));
     sentences
 }
@@ -96,7 +97,11 @@ fn agreement(last: &Iteration) -> Option<String> {
 fn policy(last: &Iteration) -> Option<String> {
     let mut parts = Vec::new();
     if let (Some(tokens), Some(exact)) = (last.tpe_token_accuracy, last.tpe_exact_match) {
-        parts.push(format!("the emitter gets {} of tokens and {} of whole programs right", percent(tokens), percent(exact)));
+        parts.push(format!(
+            "the emitter gets {} of tokens and {} of whole programs right",
+            percent(tokens),
+            percent(exact)
+        ));
     }
     if let (Some(with), Some(without)) = (last.lcad_error_with_library, last.lcad_error_without_library) {
         parts.push(format!(
@@ -159,11 +164,11 @@ fn tiles(out: &mut Html, report: &Report) {
     }
     put!(out, "<dl class=\"tiles\" id=\"tiles\">");
     for (value, name, detail) in tiles {
-        put!(out, "<div><dt>", { name }, "</dt><dd>", { value });
+        put!(out, "<div><dt>", { name }, "</dt><dd>", { value }, "</dd>");
         if !detail.is_empty() {
-            put!(out, "<small>", { detail }, "</small>");
+            put!(out, "<dd class=\"detail\">", { detail }, "</dd>");
         }
-        put!(out, "</dd></div>");
+        put!(out, "</div>");
     }
     put!(out, "</dl>\n");
 }
@@ -173,7 +178,10 @@ fn problems(out: &mut Html, report: &Report) {
     if problems.is_empty() {
         return;
     }
-    put!(out, "<div class=\"warning\" role=\"note\"><p><b>This report contradicts itself.</b> Figures may be wrong.</p><ul>");
+    put!(
+        out,
+        "<div class=\"warning\" role=\"note\"><p><b>This report contradicts itself.</b> Figures may be wrong.</p><ul>"
+    );
     for problem in problems {
         put!(out, "<li>", { problem }, "</li>");
     }

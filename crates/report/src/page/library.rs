@@ -22,8 +22,14 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
         put!(out, "</div>\n");
         return;
     }
-    put!(out, "<p class=\"lead\">Typed programs that the loop named because the demonstrations get shorter with them. ");
-    put!(out, "Parameters stand in <span class=\"hole\">boxes<i>:Type</i></span>; entries that an entry calls hang below it. ");
+    put!(
+        out,
+        "<p class=\"lead\">Typed programs that the loop named because the demonstrations get shorter with them. "
+    );
+    put!(
+        out,
+        "Parameters stand in <span class=\"hole\">boxes<i>:Type</i></span>; entries that an entry calls hang below it. "
+    );
     put!(out, "The bar is the posterior share of calls with its 95 % interval.</p>\n");
     let most = library
         .iter()
@@ -37,8 +43,8 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
         .flat_map(|entry| entry.calls.iter().filter(|call| **call != entry.name))
         .map(String::as_str)
         .collect();
-    for index in 0..library.len() {
-        if !called.contains(library[index].name.as_str()) {
+    for (index, entry) in library.iter().enumerate() {
+        if !called.contains(entry.name.as_str()) {
             tree.node(out, index, 0);
         }
     }
@@ -112,13 +118,15 @@ fn interval(out: &mut Html, posterior: Posterior, most: f64) {
     );
     put!(out, "<svg class=\"interval\" role=\"img\" viewBox=\"0 0 162 14\"><title>", { words }, "</title>");
     put!(out, "<rect class=\"track\" y=\"4\" width=\"160\" height=\"6\"/><rect class=\"bar c0\" y=\"4\" width=\"");
-    put!(out, { place(mean) }, "\" height=\"6\"/><path class=\"whisker\" d=\"M", { place(low) }, " 7H", { place(high) });
+    put!(out, { place(mean) }, "\" height=\"6\"/><path class=\"whisker\" d=\"M", { place(low) }, " 7H", {
+        place(high)
+    });
     put!(out, "M", { place(low) }, " 3v8M", { place(high) }, " 3v8\"/></svg> ", { words });
 }
 
 fn expansions(out: &mut Html, entry: &Entry, library: &[Entry]) {
     if entry.expansions.is_empty() {
-        put!(out, "<p class=\"missing\">No example call was recorded.</p>");
+        put!(out, "<p class=\"missing small\">No example call was recorded.</p>");
         return;
     }
     put!(out, "<details class=\"expansions\"><summary>What calls of it mean</summary>");

@@ -16,7 +16,10 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
         missing(out, "No loss curve was recorded.");
         return;
     }
-    put!(out, "<p class=\"lead\">Solid: training batches. Dashed: held-out episodes. Where a model was trained in several ");
+    put!(
+        out,
+        "<p class=\"lead\">Solid: training batches. Dashed: held-out episodes. Where a model was trained in several "
+    );
     put!(out, "iterations, the last is drawn strong and the earlier ones faint.</p>\n");
     let mut names: Vec<&str> = Vec::new();
     for training in &report.training {
@@ -25,10 +28,14 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
         }
     }
     let mut figure = 0;
+    put!(out, "<div class=\"groups\">\n");
     for name in names {
         let group: Vec<&TrainingPhase> = report.training.iter().filter(|training| training.name == name).collect();
         let rounds: BTreeSet<u32> = group.iter().filter_map(|training| training.iteration).collect();
-        put!(out, "<h3>", { name }, " <span class=\"unit\">");
+        let terms = terms_of(&group);
+        // Models with few terms share a row.
+        let width = ["g1", "g1", "g2"].get(terms.len()).unwrap_or(&"g3");
+        put!(out, "<div class=\"", { width }, "\"><h3>", { name }, " <span class=\"unit\">");
         match (rounds.first(), rounds.last()) {
             (Some(first), Some(last)) if first != last => {
                 put!(out, "iterations ", { first }, " to ", { last });
@@ -39,17 +46,23 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
             _ => put!(out, "trained once"),
         }
         put!(out, "</span></h3>\n");
-        terms(out, &group, &mut figure);
+        charts(out, &group, &terms, &mut figure);
+        put!(out, "</div>\n");
     }
+    put!(out, "</div>\n");
 }
 
-fn terms(out: &mut Html, group: &[&TrainingPhase], figure: &mut usize) {
+fn terms_of<'a>(group: &[&'a TrainingPhase]) -> Vec<&'a str> {
     let mut terms: Vec<&str> = Vec::new();
     for term in group.iter().flat_map(|training| &training.terms) {
         if !terms.contains(&term.name.as_str()) {
             terms.push(&term.name);
         }
     }
+    terms
+}
+
+fn charts(out: &mut Html, group: &[&TrainingPhase], terms: &[&str], figure: &mut usize) {
     if terms.is_empty() {
         missing(out, "No term of this loss was recorded.");
         return;
@@ -59,7 +72,7 @@ fn terms(out: &mut Html, group: &[&TrainingPhase], figure: &mut usize) {
         let mut lines = Vec::new();
         for (index, training) in group.iter().enumerate() {
             let last = index + 1 == group.len();
-            for one in training.terms.iter().filter(|one| one.name == term) {
+            for one in training.terms.iter().filter(|one| one.name == *term) {
                 let (solid, dashed) = if last { ("solid", "dashed") } else { ("faint", "faint dashed") };
                 let (training, held_out) = if last { ("training", "held out") } else { ("", "") };
                 lines.push(line(&one.training, training, "c0", solid));

@@ -12,6 +12,15 @@ const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 520.0;
 const MARGIN: f64 = 26.0;
 
+/// Longer names stand in the legend alone.
+const LONGEST_NAME: usize = 18;
+
+/// A category whose marks lie further than this from their middle, in the median, gets no label in the map.
+const MAX_SPREAD: f64 = 90.0;
+
+/// Height of a label.
+const LINE: f64 = 17.0;
+
 /// A way to colour the map.
 struct Colouring<'a> {
     /// `skill`, `phase`, `task`.
@@ -124,23 +133,54 @@ fn layer(out: &mut Html, colouring: &Colouring<'_>, places: &[(usize, f64, f64)]
         }
         put!(out, "\"/>\n");
     }
-    // Numbers over all marks, at the median of each category, which one straggler does not move.
-    for label in 0..colouring.names.len() as i64 {
-        let mut xs: Vec<f64> = Vec::new();
-        let mut ys: Vec<f64> = Vec::new();
-        for (_, x, y) in places.iter().filter(|(index, ..)| colouring.label(*index) == label) {
-            xs.push(*x);
-            ys.push(*y);
-        }
-        if xs.is_empty() {
+    // Labels over all marks. A category that is spread over the map has no place of its own, only the legend names it.
+    let mut taken: Vec<(f64, f64, f64)> = Vec::new();
+    for (index, name) in colouring.names.iter().enumerate() {
+        let label = index as i64;
+        let own = || places.iter().filter(|(index, ..)| colouring.label(*index) == label);
+        let (Some(x), Some(y)) = (median(own().map(|point| point.1)), median(own().map(|point| point.2))) else {
+            continue;
+        };
+        // At a mark of its own: the middle of two clouds is a place where there is nothing.
+        let near = |point: &(usize, f64, f64)| (point.1 - x).hypot(point.2 - y);
+        let Some((_, x, y)) = own().min_by(|a, b| near(a).total_cmp(&near(b))).copied() else { continue };
+        let far = median(own().map(|point| (point.1 - x).hypot(point.2 - y))).unwrap_or(0.0);
+        if far > MAX_SPREAD {
             continue;
         }
-        xs.sort_by(f64::total_cmp);
-        ys.sort_by(f64::total_cmp);
-        put!(out, "<text class=\"at\" x=\"", { place(xs[xs.len() / 2]) }, "\" y=\"", { place(ys[ys.len() / 2]) });
-        put!(out, "\" dy=\".35em\" text-anchor=\"middle\" data-label=\"", { label }, "\">", { label + 1 }, "</text>");
+        let named = name.chars().count() <= LONGEST_NAME;
+        let wide = if named { 24.0 + 7.2 * name.chars().count() as f64 } else { 22.0 };
+        let Some(y) = free_place(&taken, x, y, wide) else { continue };
+        taken.push((x, y, wide));
+        put!(
+            out,
+            "<text class=\"at\" x=\"",
+            { place(x) },
+            "\" y=\"",
+            { place(y) },
+            "\" dy=\".35em\" text-anchor=\"middle\" "
+        );
+        put!(out, "data-label=\"", { label }, "\">", { index + 1 });
+        if named {
+            put!(out, "<tspan class=\"name\"> ", { name }, "</tspan>");
+        }
+        put!(out, "</text>");
     }
     put!(out, "</g>\n");
+}
+
+/// The median, which one straggler does not move.
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+/// The height nearest to `y` at which a label covers none that is there, `None` if it would have to go far.
+fn free_place(taken: &[(f64, f64, f64)], x: f64, y: f64, wide: f64) -> Option<f64> {
+    let free = |at: f64| taken.iter().all(|(tx, ty, tw)| (tx - x).abs() > (tw + wide) / 2.0 || (ty - at).abs() > LINE);
+    let steps = (0..4).flat_map(|step| [f64::from(step) * LINE, -f64::from(step) * LINE]);
+    steps.map(|step| y + step * 1.05).find(|at| (MARGIN / 2.0..HEIGHT - MARGIN / 2.0).contains(at) && free(*at))
 }
 
 fn legend(out: &mut Html, colouring: &Colouring<'_>) {

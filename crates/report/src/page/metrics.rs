@@ -12,8 +12,14 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
         put!(out, "</div>\n");
         return;
     }
-    put!(out, "<p class=\"lead\">Measured on episodes that no part of the loop was trained on. The better of two figures is ");
-    put!(out, "bold; intervals are 95 %. The paper’s values were measured on its own data and are there for orientation.</p>\n");
+    put!(
+        out,
+        "<p class=\"lead\">Measured on episodes that no part of the loop was trained on. The better of two figures is "
+    );
+    put!(
+        out,
+        "bold; intervals are 95 %. The paper’s values were measured on its own data and are there for orientation.</p>\n"
+    );
     put!(out, "<table class=\"metrics\"><thead><tr><th>Figure</th><th>With library</th><th>Without</th><th>Paper</th>");
     put!(out, "<th>Note</th></tr></thead>\n");
     for (index, metric) in report.metrics.iter().enumerate() {

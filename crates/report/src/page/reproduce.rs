@@ -17,7 +17,10 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
         }
         put!(out, "</ul>");
     }
-    put!(out, "</div>\n<h2>Reproduce</h2>\n<p class=\"lead\">The same command on the same data gives the same result.</p>\n");
+    put!(
+        out,
+        "</div>\n<h2>Reproduce</h2>\n<p class=\"lead\">The same command on the same data gives the same result.</p>\n"
+    );
     put!(out, "<pre class=\"command\" id=\"command\">", { run.command }, "</pre>\n<dl class=\"figures\">");
     put!(out, "<div><dt>seed</dt><dd>", { run.seed }, "</dd></div><div><dt>version</dt><dd>", { run.version });
     if let Some(revision) = &run.revision {
@@ -37,7 +40,12 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
     put!(out, "<th>Tasks</th><th>Frames per second</th><th>Reward</th><th>Pictures</th></tr></thead><tbody>");
     for set in &run.datasets {
         put!(out, "<tr><th scope=\"row\">", { set.name }, "</th><td data-name=\"Episodes\">", { count(set.episodes) });
-        put!(out, "</td><td data-name=\"Held out\">", { count(set.held_out_episodes) }, "</td><td data-name=\"Frames\">");
+        put!(
+            out,
+            "</td><td data-name=\"Held out\">",
+            { count(set.held_out_episodes) },
+            "</td><td data-name=\"Frames\">"
+        );
         put!(out, { count(set.frames) }, "</td><td data-name=\"Tasks\">", { count(set.tasks) });
         put!(out, "</td><td data-name=\"Frames per second\">", { short(set.fps) }, "</td>");
         for (name, there) in [("Reward", set.reward), ("Pictures", set.pictures)] {

@@ -5,7 +5,10 @@
 const HUGE: f64 = 1e150;
 
 /// Positive values that span more than this factor are easier to read on a logarithmic axis.
-const LOG_FROM: f64 = 40.0;
+const LOG_FROM: f64 = 8.0;
+
+/// Below so many decades a logarithmic axis has ticks at 2 and 5, too.
+const FEW_DECADES: f64 = 1.7;
 
 /// How an axis is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +26,8 @@ pub(crate) struct Scale {
     high: f64,
     start: f64,
     end: f64,
+    /// The distance of ticks; of no use on a logarithmic axis.
+    step: f64,
     log: bool,
 }
 
@@ -40,7 +45,11 @@ impl Scale {
         }
         let log = kind == Kind::PerhapsLog && low > 1e-12 && high / low > LOG_FROM;
         if log {
-            return Scale { low: low.log10(), high: high.log10(), start, end, log };
+            let (mut low, mut high) = (low.log10(), high.log10());
+            if high - low < FEW_DECADES {
+                (low, high) = (beside(low, f64::floor), beside(high, f64::ceil));
+            }
+            return Scale { low, high, start, end, step: 1.0, log };
         }
         if kind == Kind::FromZero {
             (low, high) = (low.min(0.0), high.max(0.0));
@@ -51,12 +60,14 @@ impl Scale {
             (low, high) = if kind == Kind::FromZero { (low.min(0.0), room) } else { (low - room, high + room) };
         }
         let step = step(high - low);
-        Scale { low: (low / step).floor() * step, high: (high / step).ceil() * step, start, end, log }
+        // A hair of slack, or 0.3 / 0.1 would be rounded up to 4.
+        let (low, high) = ((low / step + 1e-9).floor() * step, (high / step - 1e-9).ceil() * step);
+        Scale { low, high, start, end, step, log }
     }
 
     /// A scale with ends that are known.
     pub(crate) fn between(low: f64, high: f64, start: f64, end: f64) -> Scale {
-        Scale { low, high, start, end, log: false }
+        Scale { low, high, start, end, step: step(high - low), log: false }
     }
 
     /// Where a value lies; values outside lie at the edge.
@@ -79,7 +90,7 @@ impl Scale {
     }
 
     fn linear_ticks(&self) -> Vec<(f64, String)> {
-        let step = step(self.high - self.low);
+        let step = self.step;
         let first = (self.low / step - 1e-6).ceil();
         let decimals = (-step.log10().floor()).clamp(0.0, 12.0) as usize;
         (0..12)
@@ -95,7 +106,7 @@ impl Scale {
     fn log_ticks(&self) -> Vec<(f64, String)> {
         let decades = self.high - self.low;
         // Few decades leave room for 2 and 5 between the powers of ten; many leave none for every power.
-        let factors: &[f64] = if decades < 1.7 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let factors: &[f64] = if decades < FEW_DECADES { &[1.0, 2.0, 5.0] } else { &[1.0] };
         let stride = (decades / 4.0).ceil().max(1.0) as i32;
         let mut ticks = Vec::new();
         for power in (self.low.floor() as i32..=self.high.ceil() as i32).filter(|power| power.rem_euclid(stride) == 0) {
@@ -113,6 +124,14 @@ impl Scale {
         }
         ticks
     }
+}
+
+/// The logarithm of 1, 2 or 5 times a power of ten next to a logarithm, downwards or upwards.
+fn beside(logarithm: f64, round: fn(f64) -> f64) -> f64 {
+    let factors = [1.0_f64, 2.0, 5.0].map(f64::log10);
+    let ends = factors.map(|factor| round(logarithm - factor) + factor);
+    let distance = |end: &f64| (end - logarithm).abs();
+    ends.into_iter().min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or(logarithm)
 }
 
 /// A tick's label: thousands as `k`, so that the axis stays narrow.
@@ -157,7 +176,9 @@ mod tests {
         assert_eq!(labels(&[], Kind::PerhapsLog), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(labels(&[1962.0, 500.0], Kind::FromZero), ["0", "500", "1000", "1500", "2000"]);
         assert_eq!(labels(&[0.01, 100.0], Kind::PerhapsLog), ["0.01", "0.1", "1", "10", "100"]);
-        assert_eq!(labels(&[3.0, 3.0], Kind::PerhapsLog), ["2.8", "3.0", "3.2"]);
+        assert_eq!(labels(&[3.36, 0.99], Kind::PerhapsLog), ["0.5", "1.0", "1.5", "2.0", "2.5", "3.0", "3.5"]);
+        assert_eq!(labels(&[0.3, 4.0], Kind::PerhapsLog), ["0.2", "0.5", "1", "2", "5"]);
+        assert_eq!(labels(&[3.0, 3.0], Kind::PerhapsLog), ["2.7", "2.8", "2.9", "3.0", "3.1", "3.2", "3.3"]);
     }
 
     proptest! {

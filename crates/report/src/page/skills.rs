@@ -1,7 +1,7 @@
 //! The skills: figures, mean displacement as an arrow, and what they look like in pictures.
 
 use super::html::{Html, missing, put};
-use super::number::{count, counted, fixed, percent, place, short};
+use super::number::{count, counted, fixed, percent, place};
 use super::palette::{hatch, hue};
 use crate::motion::{Example, Skill};
 use crate::report::Report;
@@ -22,8 +22,15 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
     if pictures {
         put!(out, "Each strip is one example, from its first frame to its last. ");
     }
-    put!(out, "Arrows show the gripper’s mean displacement, all on one scale: in the plane as seen from above ");
-    put!(out, "(up is forward), and the bar beside it is height.</p>\n");
+    let moves = report.skills.iter().any(|skill| skill.displacement.is_some());
+    if moves {
+        put!(out, "Arrows show the gripper’s mean displacement, all on one scale: in the plane as seen from above ");
+        put!(out, "(up is forward), and the bar beside it is height.");
+    }
+    put!(out, "</p>\n");
+    if !moves {
+        missing(out, "Displacements were not recorded, so there are no arrows.");
+    }
     if !pictures {
         let recorded = report.run.datasets.iter().any(|dataset| dataset.pictures);
         let why = if recorded {
@@ -52,11 +59,17 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
 
 fn card(out: &mut Html, report: &Report, index: usize, skill: &Skill, longest: f64) {
     let label = index as i64;
-    put!(out, "<article class=\"skill\" id=\"skill-", { index + 1 }, "\"><h3><span class=\"swatch ", { hue(label) }, " ");
+    put!(
+        out,
+        "<article class=\"skill\" id=\"skill-",
+        { index + 1 },
+        "\"><h3><span class=\"swatch ",
+        { hue(label) },
+        " "
+    );
     put!(out, { hatch(label) }, "\">", { index + 1 }, "</span> ", { skill.name }, "</h3>\n<div class=\"about\">");
-    match skill.displacement.filter(|part| part.iter().all(|value| value.is_finite())) {
-        Some(displacement) => arrow(out, label, displacement, longest),
-        None => put!(out, "<p class=\"missing\">no displacement recorded</p>"),
+    if let Some(displacement) = skill.displacement.filter(|part| part.iter().all(|value| value.is_finite())) {
+        arrow(out, label, displacement, longest);
     }
     put!(out, "<dl><div><dt>stretches</dt><dd>", { count(skill.size) }, "</dd></div><div><dt>mean length</dt><dd>");
     put!(out, { fixed(skill.mean_length, 1) }, " frames</dd></div>");
@@ -68,19 +81,24 @@ fn card(out: &mut Html, report: &Report, index: usize, skill: &Skill, longest: f
         }
         put!(out, "</dd></div>");
     }
-    if let Some([x, y, z]) = skill.displacement {
-        let cm = |value: f64| fixed(value * 100.0, 1);
-        put!(out, "<div><dt>displacement</dt><dd>", { cm(x) }, ", ", { cm(y) }, ", ", { cm(z) }, " cm</dd></div>");
+    put!(out, "<div><dt>displacement</dt><dd>");
+    match skill.displacement {
+        Some(parts) => {
+            let [x, y, z] = parts.map(|part| fixed(part * 100.0, 1));
+            put!(out, { x }, ", ", { y }, ", ", { z }, " cm");
+        }
+        None => put!(out, "not recorded"),
     }
+    put!(out, "</dd></div>");
     if let Some(gripper) = skill.gripper.filter(|value| value.is_finite()) {
-        let word = if gripper < -0.002 {
-            "closes"
-        } else if gripper > 0.002 {
-            "opens"
-        } else {
-            "holds"
+        let cm = fixed(gripper.abs() * 100.0, 1);
+        // Less than two millimetres is noise of the fingers' sensors.
+        let words = match gripper {
+            closing if closing < -0.002 => format!("closes {cm} cm"),
+            opening if opening > 0.002 => format!("opens {cm} cm"),
+            _ => "keeps still".to_owned(),
         };
-        put!(out, "<div><dt>gripper</dt><dd>", { word }, " ", { short(gripper.abs() * 100.0) }, " cm</dd></div>");
+        put!(out, "<div><dt>gripper</dt><dd>", { words }, "</dd></div>");
     }
     put!(out, "</dl></div>\n<div class=\"strips\">");
     for example in skill.examples.iter().filter(|example| !example.pictures.is_empty()) {

@@ -20,9 +20,12 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
         return;
     }
     let phases = report.episodes.iter().any(|episode| !episode.phases.is_empty());
-    put!(out, "<p class=\"lead\">Time runs to the right; a band is as long as its episode. ");
+    put!(out, "<p class=\"lead\">Time runs to the right; within a task, a band is as long as its episode. ");
     if phases {
-        put!(out, "Above, the skills that were found, by their numbers; below, the true phases, which the loop never saw. ");
+        put!(
+            out,
+            "Above, the skills that were found, by their numbers; below, the true phases, which the loop never saw. "
+        );
         put!(out, "Boundaries that line up are skills that begin where phases begin.</p>\n");
     } else {
         put!(out, "The band shows the skills that were found, by their numbers.</p>\n");
@@ -31,13 +34,14 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
     key(out, report);
     put!(out, "<p class=\"tools\"><button type=\"button\" class=\"needs-script\" data-open=\"#fig-timelines\" hidden>");
     put!(out, "Open all</button></p>\n");
-    let longest = report.episodes.iter().map(|episode| episode.frames).max().unwrap_or(1).max(1);
     let open = report.episodes.len() <= ALL_OPEN;
     for (index, (title, group)) in grouped(report).into_iter().enumerate() {
         put!(out, "<details class=\"task\"", { if open || index == 0 { " open" } else { "" } }, "><summary><b>");
         put!(out, { title }, "</b> <small>", { counted(group.len() as u64, "episode", "episodes") }, ", ");
         let mean = group.iter().map(|episode| episode.skills.len()).sum::<usize>() as f64 / group.len().max(1) as f64;
         put!(out, { fixed(mean, 1) }, " stretches each</small></summary>\n");
+        // Lengths are compared within a task; one long task would leave no room for the labels of the others.
+        let longest = group.iter().map(|episode| episode.frames).max().unwrap_or(1).max(1);
         for episode in group {
             row(out, report, episode, title, longest);
         }
@@ -83,7 +87,7 @@ fn row(out: &mut Html, report: &Report, episode: &Episode, title: &str, longest:
     if episode.instruction != title && !episode.instruction.is_empty() {
         put!(out, " <small>", { episode.instruction }, "</small>");
     }
-    put!(out, " <small>", { counted(episode.frames, "frame", "frames") }, "</small></p>");
+    put!(out, " <small class=\"frames\">", { counted(episode.frames, "frame", "frames") }, "</small></p>");
     let width = fixed(episode.frames as f64 / longest as f64 * 100.0, 2);
     put!(out, "<div class=\"bands\" style=\"width:", { width }, "%\">");
     let skill = |label: i64| usize::try_from(label).ok().and_then(|index| report.skills.get(index));
@@ -92,7 +96,9 @@ fn row(out: &mut Html, report: &Report, episode: &Episode, title: &str, longest:
     for span in pieces(&episode.skills, episode.frames) {
         let label = if skill(span.label).is_some() { span.label } else { -1 };
         start_box(out, span, episode.frames);
-        put!(out, "class=\"", { hue(label) }, " ", { hatch(label) }, "\" title=\"", { name(label) }, ", ", { frames(span) });
+        put!(out, "class=\"", { hue(label) }, " ", { hatch(label) }, "\" title=\"", { name(label) }, ", ", {
+            frames(span)
+        });
         put!(out, "\">");
         if label >= 0 {
             put!(out, { label + 1 });

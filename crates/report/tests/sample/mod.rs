@@ -64,7 +64,8 @@ pub(crate) fn sample() -> Report {
         metrics: metrics(),
         notes: vec![
             "Sixty scripted episodes are few: intervals are wide, and the figures are not those of the paper.".into(),
-            "The return gate used 32 imagined rollouts for each candidate; the world model's own error enters it.".into(),
+            "The return gate used 32 imagined rollouts for each candidate; the world model's own error enters it."
+                .into(),
             "Skill 12 (turn the knob) has few stretches and mixes two phases; read its purity with care.".into(),
         ],
     }
@@ -119,9 +120,10 @@ fn run(episodes: &[Episode]) -> Run {
         device: "cpu, 2 threads".into(),
         started: Some("2026-11-16 09:12 UTC".into()),
         seconds: 2754.0,
-        command: "refactor-vla run --dataset demonstrations/libero_goal --out runs/goal-3 --preset small --preset vision \
+        command:
+            "refactor-vla run --dataset demonstrations/libero_goal --out runs/goal-3 --preset small --preset vision \
                   --set train.seed=3"
-            .into(),
+                .into(),
         config_hash: "9b1f7c0e5d3a2f4486c1d0be7a95f3127740c2e9".into(),
         config: Some("[train]\nseed = 3\nsteps = 4000\n\n[gates]\nepsilon = 0.05\nmin_gain = 4.0\n".into()),
     }
@@ -231,7 +233,9 @@ fn skills(rng: &mut ChaCha8Rng, episodes: &[Episode]) -> Vec<Skill> {
             episode: episode.index,
             first_frame: span.first,
             end_frame: span.end,
-            pictures: (0..5).map(|k| scene::picture(episode.index, *displacement, *gripper, f64::from(k) / 4.0)).collect(),
+            pictures: (0..5)
+                .map(|k| scene::picture(episode.index, *displacement, *gripper, f64::from(k) / 4.0))
+                .collect(),
         });
         skills.push(Skill {
             name: (*name).to_owned(),
@@ -335,10 +339,34 @@ fn metrics() -> Vec<Metric> {
     vec![
         row("Skills", "NMI with phases", Higher, estimate(0.64, 0.03), None, None, "1024 fragments of 20 episodes"),
         row("Skills", "boundary F1", Higher, estimate(0.71, 0.05), None, None, "tolerance of 2 frames"),
-        row("Skills", "NMI with tasks", Higher, estimate(0.37, 0.02), None, Some("0.749"), "the paper trains for tasks"),
+        row(
+            "Skills",
+            "NMI with tasks",
+            Higher,
+            estimate(0.37, 0.02),
+            None,
+            Some("0.749"),
+            "the paper trains for tasks",
+        ),
         row("Emitter", "token accuracy", Higher, estimate(0.93, 0.02), estimate(0.90, 0.02), Some("0.900"), ""),
         row("Emitter", "exact match", Higher, estimate(0.75, 0.09), estimate(0.60, 0.10), None, "20 episodes"),
-        row("Decoder", "velocity error", Lower, estimate(0.097, 0.006), estimate(0.112, 0.007), Some("0.090–0.113"), ""),
-        row("Compiler", "programs rewritten", Neither, estimate(0.9, 0.0), None, Some("256/256"), "share of demonstrations"),
+        row(
+            "Decoder",
+            "velocity error",
+            Lower,
+            estimate(0.097, 0.006),
+            estimate(0.112, 0.007),
+            Some("0.090–0.113"),
+            "",
+        ),
+        row(
+            "Compiler",
+            "programs rewritten",
+            Neither,
+            estimate(0.9, 0.0),
+            None,
+            Some("256/256"),
+            "share of demonstrations",
+        ),
     ]
 }

@@ -5,28 +5,31 @@ use report::{Candidate, Entry, Expansion, Gate, Hole, Posterior, Verdict};
 pub(super) fn of_task(task: usize) -> &'static str {
     match task {
         0 => "fn_4 (part (at \"drawer\" middle) \"cabinet\")",
-        3 => "seq[\n  fn_4 (part (at \"drawer\" top) \"cabinet\"),\n  fn_1 \"bowl\" (in (part (at \"drawer\" top) \"cabinet\"))\n]",
+        3 => {
+            "seq[\n  fn_4 (part (at \"drawer\" top) \"cabinet\"),\n  fn_1 \"bowl\" (in (part (at \"drawer\" top) \"cabinet\"))\n]"
+        }
         5 => "fn_5 \"plate\" (front \"stove\")",
         _ => "fn_2 \"bowl\" (on \"plate\")",
     }
 }
 
 pub(super) fn library() -> Vec<Entry> {
-    let entry = |name: &str, ty: &str, holes: &[(&str, &str)], body: &str, figures: (u64, f64, f64), calls: &[&str], t| {
-        let (uses, gain_nats, share) = figures;
-        Entry {
-            name: name.into(),
-            ty: ty.into(),
-            body: body.into(),
-            holes: holes.iter().map(|(name, ty)| Hole { name: (*name).into(), ty: (*ty).into() }).collect(),
-            uses,
-            gain_nats,
-            posterior: Some(Posterior { mean: share, low: share * 0.72, high: share * 1.31 }),
-            calls: calls.iter().map(|call| (*call).into()).collect(),
-            iteration: t,
-            expansions: vec![],
-        }
-    };
+    let entry =
+        |name: &str, ty: &str, holes: &[(&str, &str)], body: &str, figures: (u64, f64, f64), calls: &[&str], t| {
+            let (uses, gain_nats, share) = figures;
+            Entry {
+                name: name.into(),
+                ty: ty.into(),
+                body: body.into(),
+                holes: holes.iter().map(|(name, ty)| Hole { name: (*name).into(), ty: (*ty).into() }).collect(),
+                uses,
+                gain_nats,
+                posterior: Some(Posterior { mean: share, low: share * 0.72, high: share * 1.31 }),
+                calls: calls.iter().map(|call| (*call).into()).collect(),
+                iteration: t,
+                expansions: vec![],
+            }
+        };
     let (item, place) = (("x0", "Lang"), ("x1", "Pose"));
     let mut library = vec![
         entry(
@@ -97,9 +100,17 @@ pub(super) fn library() -> Vec<Entry> {
     ];
     library[1].expansions = vec![Expansion {
         call: "fn_1 \"cream cheese\" (in \"bowl\")".into(),
-        meaning: "skill_1 (at \"cream cheese\" top)\nskill_3\nskill_4\nskill_5 0.15\nskill_7 (in \"bowl\")\nskill_8 (in \
+        meaning:
+            "skill_1 (at \"cream cheese\" top)\nskill_3\nskill_4\nskill_5 0.15\nskill_7 (in \"bowl\")\nskill_8 (in \
                   \"bowl\")\nskill_9\nskill_13"
-            .into(),
+                .into(),
+    }];
+    library[4].expansions = vec![Expansion {
+        call: "fn_4 (part (at \"drawer\" top) \"cabinet\")".into(),
+        meaning:
+            "skill_14 (handle (part (at \"drawer\" top) \"cabinet\"))\nskill_4\nskill_10 (handle (part (at \"drawer\" \
+                  top) \"cabinet\"))\nskill_9\nskill_13"
+                .into(),
     }];
     library
 }
@@ -120,6 +131,7 @@ pub(super) fn candidates() -> Vec<Candidate> {
             iteration: entry.iteration,
             name: Some(entry.name),
             body: entry.body,
+            holes: entry.holes,
             ty: entry.ty,
             uses: entry.uses,
             soundness: gate(Verdict::Passed, Some(0.08 + 0.02 * k), None, 0.25),
@@ -130,10 +142,38 @@ pub(super) fn candidates() -> Vec<Candidate> {
         });
     }
     let refused = [
-        (1, "seq[skill_1 left, skill_3]", 0.41, None, 52.0, "it merges motions that differ: D_φ 0.410 is above ε_t 0.250"),
-        (1, "\\x0. seq[x0, skill_4]", 0.19, Some((0.071, 0.03)), 33.1, "the return changes: [0.041, 0.101] is not within ±0.050"),
-        (2, "seq[skill_5 0.15, skill_6]", 0.12, Some((0.01, 0.02)), 3.2, "it saves 3.20 nats, which is not more than 4"),
-        (3, "\\x0. seq[skill_12 x0, skill_9]", 0.33, None, 9.0, "it merges motions that differ: D_φ 0.330 is above ε_t 0.250"),
+        (
+            1,
+            "seq[skill_1 left, skill_3]",
+            0.41,
+            None,
+            52.0,
+            "it merges motions that differ: D_φ 0.410 is above ε_t 0.250",
+        ),
+        (
+            1,
+            "\\x0. seq[x0, skill_4]",
+            0.19,
+            Some((0.071, 0.03)),
+            33.1,
+            "the return changes: [0.041, 0.101] is not within ±0.050",
+        ),
+        (
+            2,
+            "seq[skill_5 0.15, skill_6]",
+            0.12,
+            Some((0.01, 0.02)),
+            3.2,
+            "it saves 3.20 nats, which is not more than 4",
+        ),
+        (
+            3,
+            "\\x0. seq[skill_12 x0, skill_9]",
+            0.33,
+            None,
+            9.0,
+            "it merges motions that differ: D_φ 0.330 is above ε_t 0.250",
+        ),
         (3, "seq[skill_4, skill_4]", 0.05, Some((0.0, 0.01)), -1.4, "it makes everything longer by 1.40 nats"),
     ];
     for (iteration, body, soundness, returns, gain, reason) in refused {
@@ -145,6 +185,11 @@ pub(super) fn candidates() -> Vec<Candidate> {
             iteration,
             name: None,
             body: body.into(),
+            holes: body
+                .starts_with('\\')
+                .then(|| Hole { name: "x0".into(), ty: "Motion".into() })
+                .into_iter()
+                .collect(),
             ty: "Motion".into(),
             uses: 9,
             soundness: gate(judge(soundness < 0.25), Some(soundness), None, 0.25),
