@@ -117,6 +117,22 @@ fn without_scripts_the_page_is_whole() {
 }
 
 #[test]
+fn on_paper_nothing_is_folded_away_or_cut_off() {
+    with_browser(&sample::sample(), |browser, file| {
+        browser.open(file, 720, "dark");
+        browser.call("Emulation.setEmulatedMedia", json!({ "media": "print" }));
+        let closed = "document.querySelectorAll('details:not([open])').length";
+        let before = browser.eval(closed);
+        browser.eval("window.dispatchEvent(new Event('beforeprint'))");
+        assert_eq!(browser.eval(closed), 0);
+        assert_no_overflow(browser, 720);
+        assert_eq!(browser.eval("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)");
+        browser.eval("window.dispatchEvent(new Event('afterprint'))");
+        assert_eq!(browser.eval(closed), before);
+    });
+}
+
+#[test]
 fn what_is_missing_is_said_in_words() {
     with_browser(&sample::bare(), |browser, file| {
         for width in [1280, 390] {
