@@ -1,0 +1,5 @@
+//! What holds for all episodes, and skills in a library.
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+mod laws;
+mod library;
