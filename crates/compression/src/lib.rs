@@ -23,14 +23,22 @@
 //! back.
 
 mod bound;
+mod compiler;
 mod compress;
 mod corpus;
 mod cost;
 mod factored;
 mod grammar;
+mod library;
+mod library_text;
+mod loaded;
 mod lookahead;
 mod objective;
 mod pattern;
+mod places;
+mod posterior;
+mod prune;
+mod refactor;
 mod rewrite;
 mod search;
 pub mod sexpr;
@@ -40,7 +48,13 @@ pub mod term;
 mod typed;
 mod verify;
 
+pub use compiler::{Call, Compiled, EntryCalls, Strategy, compile};
 pub use compress::{Abstraction, CompressError, Compression, Config, CostKind, Progress, compress};
 pub use corpus::{Corpus, CorpusError, ProgramProblem};
+pub use library::{Library, LibraryEntry, LibraryError, LibraryProblem, Share};
+pub use loaded::{DescriptionLength, LoadError, description_length, read_programs};
+pub use posterior::{ConstantUse, Posterior, PosteriorConfig, posterior};
+pub use prune::{PruneConfig, PruneReason, Pruned, Pruning, prune};
+pub use refactor::{Candidate, Judged, Place, RefactorConfig, Refactoring, StepEnd, Verdict, admit_all, refactor};
 pub use search::{Rules, Stop};
 pub use verify::{VerifyError, verify};
