@@ -176,11 +176,7 @@ impl<'l> Work<'l> {
 }
 
 /// Which programs call the library, and with which arguments.
-fn calls(
-    loaded: &Loaded,
-    compiled: &Factored,
-    library: &Library,
-) -> Result<(Vec<bool>, Vec<EntryCalls>), LoadError> {
+fn calls(loaded: &Loaded, compiled: &Factored, library: &Library) -> Result<(Vec<bool>, Vec<EntryCalls>), LoadError> {
     let mut store = loaded.dictionary.store.clone();
     let none = |name: String| EntryCalls { name, calls: Vec::new() };
     let mut entries: Vec<EntryCalls> = library.entries().iter().map(|entry| none(entry.name.clone())).collect();

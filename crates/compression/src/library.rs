@@ -174,9 +174,8 @@ impl Library {
 
     /// Reads JSON, and checks that it defines what it says over the primitives of `base`. All problems are reported.
     pub fn from_json(text: &str, store: &TermStore, base: &Signature) -> Result<Self, LibraryError> {
-        let library: Self = serde_json::from_str(text).map_err(|error| {
-            LibraryError { problems: vec![LibraryProblem::Format { reason: error.to_string() }] }
-        })?;
+        let library: Self = serde_json::from_str(text)
+            .map_err(|error| LibraryError { problems: vec![LibraryProblem::Format { reason: error.to_string() }] })?;
         library.check(store, base)?;
         Ok(library)
     }
@@ -203,9 +202,10 @@ impl Library {
 
     /// The number from which names are free. Greater than that of every entry there is or was.
     pub fn next(&self) -> u64 {
-        self.abstractions.iter().filter_map(|entry| number(&entry.name)).fold(self.next, |next, taken| {
-            next.max(taken.saturating_add(1))
-        })
+        self.abstractions
+            .iter()
+            .filter_map(|entry| number(&entry.name))
+            .fold(self.next, |next, taken| next.max(taken.saturating_add(1)))
     }
 
     /// Checks that every body parses, has the type that is written, and calls nothing in a circle.
@@ -225,7 +225,7 @@ impl Library {
         for (entry, body) in self.abstractions.iter().zip(&bodies) {
             match *body {
                 None => failed.push(&entry.name),
-                Some(body) => left.push((entry, body, self.callees(store, body))),
+                Some(body) => left.push((entry, body, self.callees(store, base, body))),
             }
         }
         loop {
@@ -311,9 +311,10 @@ impl Library {
         self.abstractions.iter().zip(declared).map(&mut parse).collect()
     }
 
-    /// The entries that a body calls.
-    fn callees(&self, store: &TermStore, body: TermId) -> Vec<&str> {
-        let called = store.constants(body);
+    /// The entries that a body calls. What has the name of a constant of `base` is that constant.
+    fn callees(&self, store: &TermStore, base: &Signature, body: TermId) -> Vec<&str> {
+        let mut called = store.constants(body);
+        called.retain(|&name| base.get(name).is_none());
         let is_called = |entry: &&LibraryEntry| store.find_name(&entry.name).is_some_and(|name| called.contains(&name));
         self.abstractions.iter().filter(is_called).map(|entry| entry.name.as_str()).collect()
     }

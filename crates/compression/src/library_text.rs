@@ -103,7 +103,9 @@ fn definition(content: &str) -> Result<Draft, String> {
     };
     for part in figures.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         figure(part, &mut draft.entry).ok_or_else(|| {
-            format!("found `{part}`, expected figures such as `t 1`, `12 uses`, `34.5 nats`, `share 0.1 in 0.05 to 0.2`")
+            format!(
+                "found `{part}`, expected figures such as `t 1`, `12 uses`, `34.5 nats`, `share 0.1 in 0.05 to 0.2`"
+            )
         })?;
     }
     Ok(draft)

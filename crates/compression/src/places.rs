@@ -13,7 +13,8 @@
 //! ```
 //!
 //! Steps are numbered as [`language::evaluate`] numbers the events of the whole trace. What happens in the arms of a
-//! condition that only the world can decide has no number of its own, and neither have calls there.
+//! condition that only the world can decide has no number of its own, and neither have calls there. A call inside `repeat` is
+//! there once for each time, unless it does nothing.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -64,7 +65,7 @@ pub(crate) fn find_calls(
     entry: Folded,
     program: TermId,
 ) -> Result<(Vec<FoundCall>, usize), PlaceError> {
-    let mut walk = Walk { store, entry, calls: Vec::new(), step: 0, used: 0, undecided: 0 };
+    let mut walk = Walk { store, entry, calls: Vec::new(), step: 0, used: 0, events: 0, undecided: 0 };
     walk.unroll(program, &None)?;
     Ok((walk.calls, walk.step))
 }
@@ -89,8 +90,10 @@ struct Walk<'s> {
     calls: Vec<FoundCall>,
     /// The next step of the trace.
     step: usize,
-    /// Work so far, in steps and calls.
+    /// Steps and calls so far, those inside arms included.
     used: usize,
+    /// Steps so far, those inside arms included.
+    events: usize,
     /// How many undecided conditions are around.
     undecided: usize,
 }
@@ -108,10 +111,10 @@ impl Walk<'_> {
                 let count = self.decide(count, env)?;
                 if let Term::Literal(Literal::Natural(times)) = *self.store.get(count) {
                     for _ in 0..times {
-                        let before = self.used;
+                        let before = self.events;
                         self.unroll(body, env)?;
                         // Repeating what does nothing takes no time, however often.
-                        if self.used == before {
+                        if self.events == before {
                             break;
                         }
                     }
@@ -256,6 +259,7 @@ impl Walk<'_> {
     }
 
     fn advance(&mut self) {
+        self.events += 1;
         if self.undecided == 0 {
             self.step += 1;
         }
@@ -315,11 +319,7 @@ fn lookup(name: Name, env: &Env) -> Option<(TermId, Env)> {
 }
 
 /// Replaces closed parts of a term, and remembers what it rebuilt.
-fn replace(
-    store: &mut TermStore,
-    term: TermId,
-    replaced: &mut FxHashMap<TermId, TermId>,
-) -> Result<TermId, TermError> {
+fn replace(store: &mut TermStore, term: TermId, replaced: &mut FxHashMap<TermId, TermId>) -> Result<TermId, TermError> {
     if let Some(&known) = replaced.get(&term) {
         return Ok(known);
     }
@@ -330,4 +330,72 @@ fn replace(
     let rebuilt = if parts.is_empty() { term } else { store.with_children(term, &parts)? };
     replaced.insert(term, rebuilt);
     Ok(rebuilt)
+}
+
+#[cfg(test)]
+mod tests {
+    use language::Signature;
+
+    use super::*;
+
+    /// The calls of `f` in a program: arguments, steps and own steps of each, as text. Steps are those of the evaluation.
+    fn calls(body: &str, arity: usize, program: &str) -> String {
+        let mut store = TermStore::new();
+        let mut signature = Signature::standard(&mut store);
+        let body = language::parse(&mut store, &signature, body).unwrap().term;
+        let name = signature.define(&mut store, "f", body).unwrap();
+        let program = language::parse(&mut store, &signature, program).unwrap().term;
+        let (calls, steps) = find_calls(&mut store, Folded { name, arity, body }, program).unwrap();
+        let trace = language::evaluate(&mut store, &signature, program).unwrap();
+        assert_eq!(steps, trace.len());
+        let mut text = Vec::new();
+        for call in calls {
+            if let (Some(steps), Ok(expanded)) =
+                (call.steps.clone(), language::evaluate(&mut store, &signature, call.expansion))
+            {
+                assert_eq!(expanded, trace[steps]);
+            }
+            let arguments: Vec<String> = call.arguments.iter().map(|&id| language::print(&store, id)).collect();
+            text.push(format!("{} {:?} {:?}", arguments.join(" "), call.steps, call.own));
+        }
+        text.join("; ")
+    }
+
+    #[test]
+    fn what_an_argument_does_is_not_the_calls_own() {
+        let body = r"\x. \m. seq[pick x, m, open x]";
+        let program = r#"seq[close "a", f "b" (push "c" left), close "d"]"#;
+        assert_eq!(calls(body, 2, program), r#""b" push "c" left Some(1..4) [1..2, 3..4]"#);
+        // A call in an argument of another call.
+        let nested = r#"f "a" (f "b" (close "c"))"#;
+        assert_eq!(
+            calls(body, 2, nested),
+            r#""a" seq[pick "b", close "c", open "b"] Some(0..5) [0..1, 4..5]; "b" close "c" Some(1..4) [1..2, 3..4]"#
+        );
+        // An argument that is a function of what the body gives it.
+        let applied = calls(r#"\g. seq[pick "a", g "b"]"#, 1, r#"f (\x. open x)"#);
+        assert_eq!(applied, r#"\x. open x Some(0..2) [0..1]"#);
+    }
+
+    #[test]
+    fn repetition_makes_a_place_of_every_time() {
+        let found = calls(r"\x. seq[pick x, open x]", 1, r#"repeat(seq[close "a", f "b"], 2)"#);
+        assert_eq!(found, r#""b" Some(1..3) [1..3]; "b" Some(4..6) [4..6]"#);
+        assert_eq!(calls(r"\x. \n. repeat(pick x, n)", 2, r#"f "a" 3"#), r#""a" 3 Some(0..3) [0..3]"#);
+        assert_eq!(calls(r"seq[]", 0, "repeat(f, 1000000000)"), " Some(0..0) []");
+    }
+
+    #[test]
+    fn a_call_that_is_no_motion_has_the_step_of_its_primitive() {
+        let found = calls(r"\x. at x left", 1, r#"seq[open "a", pick (f (f "b"))]"#);
+        assert_eq!(found, r#"at "b" left Some(1..2) [1..2]; "b" Some(1..2) [1..2]"#);
+    }
+
+    #[test]
+    fn what_the_world_decides_has_no_steps() {
+        let found = calls(r"\x. pick x", 1, r#"seq[branch(is_open "a", f "b", seq[]), f "c"]"#);
+        assert_eq!(found, r#""b" None []; "c" Some(1..2) [1..2]"#);
+        let known = calls(r"\x. branch(true, pick x, open x)", 1, r#"f "a""#);
+        assert_eq!(known, r#""a" Some(0..1) [0..1]"#);
+    }
 }

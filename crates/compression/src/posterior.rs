@@ -82,7 +82,8 @@ pub fn posterior(
     let all = calls as f64 + alpha * named.len() as f64;
     let share = |n: u64| share(alpha + n as f64, all, level);
     let constants = named.into_iter().zip(counted);
-    let constants = constants.map(|((name, is_entry), calls)| ConstantUse { name, is_entry, calls, share: share(calls) });
+    let constants =
+        constants.map(|((name, is_entry), calls)| ConstantUse { name, is_entry, calls, share: share(calls) });
     Ok(Posterior { constants: constants.collect(), calls })
 }
 
@@ -94,8 +95,9 @@ impl Posterior {
 
     /// The library with the shares of its entries.
     pub fn annotate(&self, library: &Library) -> Library {
-        let annotate = |entry: &LibraryEntry| {
-            LibraryEntry { posterior: self.get(&entry.name).map(|found| found.share), ..entry.clone() }
+        let annotate = |entry: &LibraryEntry| LibraryEntry {
+            posterior: self.get(&entry.name).map(|found| found.share),
+            ..entry.clone()
         };
         library.with_entries(library.entries().iter().map(annotate).collect())
     }

@@ -167,9 +167,12 @@ pub fn refactor<T>(
     let objective = loaded.objective();
     let pool = match config.threads {
         0 | 1 => None,
-        threads => Some(rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|error| {
-            CompressError::Threads { threads, reason: error.to_string() }
-        })?),
+        threads => Some(
+            rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .map_err(|error| CompressError::Threads { threads, reason: error.to_string() })?,
+        ),
     };
     // A limit past the end of time is none.
     let deadline = config.time_limit.and_then(|limit| Instant::now().checked_add(limit));
@@ -359,4 +362,3 @@ fn unfold(
 pub fn admit_all(_: &Candidate) -> Verdict<()> {
     Verdict { admitted: true, figures: () }
 }
-

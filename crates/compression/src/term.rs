@@ -242,11 +242,7 @@ impl Terms {
 
     /// Replaces the free variables of a term: `replace` gets the index as seen from outside, the number of binders around
     /// the place, and the tag.
-    fn map_free(
-        &mut self,
-        id: TermId,
-        replace: impl Fn(&mut Self, u32, u32, u32) -> Option<TermId>,
-    ) -> Option<TermId> {
+    fn map_free(&mut self, id: TermId, replace: impl Fn(&mut Self, u32, u32, u32) -> Option<TermId>) -> Option<TermId> {
         enum Task {
             Visit(TermId, u32),
             Lam(u32, TermId, u32),
