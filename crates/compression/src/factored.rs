@@ -99,12 +99,10 @@ impl Factored {
         let mut terms = Terms::with_names_of(&self.terms);
         let (removed, kept): (Vec<_>, Vec<_>) = self.entries.iter().enumerate().partition(|&(at, _)| at == index);
         let removed: Vec<Entry> = removed.into_iter().map(|(_, &entry)| entry).collect();
-        let mut roots = self.programs.clone();
-        roots.extend(kept.iter().map(|(_, entry)| entry.body));
-        let inlined = rewrite::Inlining::new(&self.terms, &removed).inline_all(&roots, &mut terms);
-        let (programs, bodies) = inlined.split_at(self.programs.len());
-        let entries = kept.iter().zip(bodies).map(|(&(_, entry), &body)| Entry { body, ..*entry }).collect();
-        Self { terms, programs: programs.to_vec(), entries, next_name: self.next_name }
+        let mut inlining = rewrite::Inlining::new(&self.terms, &removed);
+        let programs = inlining.inline_all(&self.programs, &mut terms);
+        let entries = kept.iter().map(|&(_, entry)| inlining.inline_body(entry, &mut terms)).collect();
+        Self { terms, programs, entries, next_name: self.next_name }
     }
 
     /// How often each entry is called, in programs and bodies together.

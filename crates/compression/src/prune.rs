@@ -8,7 +8,7 @@ use language::{Signature, TermId as TreeId, TermStore};
 
 use crate::factored::Factored;
 use crate::library::Library;
-use crate::loaded::{DescriptionLength, LoadError, Loaded};
+use crate::loaded::{DescriptionLength, LoadError, Loaded, read_programs};
 
 /// When an entry is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,47 +71,87 @@ pub fn prune(
     programs: &[TreeId],
     config: PruneConfig,
 ) -> Result<Pruning, LoadError> {
-    let loaded = Loaded::new(store, base, library, programs)?;
-    let objective = loaded.objective();
-    let mut corpus = loaded.corpus.clone();
+    let mut current = Written::new(store, base, library.clone(), programs)?;
+    let before = current.length;
     let mut removed = Vec::new();
-    let before = loaded.description_length(&objective, &corpus);
-    let mut length = before;
-    loop {
-        let uses = corpus.uses();
-        let rare = (0..uses.len()).filter(|&index| uses[index] < config.min_uses).min_by_key(|&index| uses[index]);
-        let found = match rare {
-            Some(index) => Some((index, corpus.without(index), PruneReason::FewUses)),
-            None if config.by_length => shortest(&loaded, &corpus, |next| objective.cost(next).total())
-                .map(|(index, next)| (index, next, PruneReason::Shorter)),
-            None => None,
-        };
-        let Some((index, next, reason)) = found else { break };
-        let next_length = loaded.description_length(&objective, &next);
-        let name = corpus.terms.name(corpus.entries[index].symbol).to_owned();
-        removed.push(Pruned { name, uses: uses[index], saved: length.total() - next_length.total(), reason });
-        (corpus, length) = (next, next_length);
+    while let Some((pruned, next)) =
+        current.rare(base, config.min_uses).or_else(|| if config.by_length { current.needless(base) } else { None })
+    {
+        removed.push(pruned);
+        current = next;
     }
+    let corpus = &current.loaded.corpus;
+    let kept = current.loaded.entries(corpus, |name| library.get(name).cloned())?;
     Ok(Pruning {
-        library: library.with_entries(loaded.entries(&corpus, |name| library.get(name).cloned())?),
-        programs: loaded.programs(&corpus)?,
+        library: library.with_entries(kept),
+        programs: current.loaded.programs(corpus)?,
         removed,
         before,
-        after: length,
+        after: current.length,
     })
 }
 
-/// The entry without which the corpus is shortest, if that is shorter than with it and can still be written.
-fn shortest(loaded: &Loaded, corpus: &Factored, cost: impl Fn(&Factored) -> u64) -> Option<(usize, Factored)> {
-    let with_all = cost(corpus);
-    let mut without: Vec<(u64, usize, Factored)> = (0..corpus.entries.len())
-        .map(|index| {
-            let next = corpus.without(index);
-            (cost(&next), index, next)
+/// A library and programs with what they measure. After each removal everything is written and read again, so that the
+/// figures are those of what comes out: where an argument was a call that lacks arguments, it has become a λ.
+struct Written {
+    library: Library,
+    loaded: Loaded,
+    length: DescriptionLength,
+}
+
+impl Written {
+    fn new(store: &TermStore, base: &Signature, library: Library, programs: &[TreeId]) -> Result<Self, LoadError> {
+        let loaded = Loaded::new(store, base, &library, programs)?;
+        let length = loaded.description_length(&loaded.objective(), &loaded.corpus);
+        Ok(Self { library, loaded, length })
+    }
+
+    /// Removes the entry with the fewest calls, if those are too few and what comes out can be written.
+    fn rare(&self, base: &Signature, min_uses: u64) -> Option<(Pruned, Self)> {
+        let uses = self.loaded.corpus.uses();
+        let mut rare: Vec<usize> = (0..uses.len()).filter(|&index| uses[index] < min_uses).collect();
+        rare.sort_by_key(|&index| uses[index]);
+        let mut removals = rare.into_iter().map(|index| {
+            let next = self.rewritten(base, &self.loaded.corpus.without(index)).ok()?;
+            Some((self.pruned(index, uses[index], &next, PruneReason::FewUses), next))
+        });
+        removals.find_map(|removal| removal)
+    }
+
+    /// Removes the entry without which the corpus is shortest, if that is shorter than with it.
+    fn needless(&self, base: &Signature) -> Option<(Pruned, Self)> {
+        let objective = self.loaded.objective();
+        let corpus = &self.loaded.corpus;
+        let uses = corpus.uses();
+        let with_all = objective.cost(corpus).total();
+        let mut without: Vec<(u64, usize, Factored)> = (0..corpus.entries.len())
+            .map(|index| {
+                let next = corpus.without(index);
+                (objective.cost(&next).total(), index, next)
+            })
+            .filter(|&(length, ..)| length < with_all)
+            .collect();
+        without.sort_by_key(|&(length, index, _)| (length, index));
+        without.into_iter().find_map(|(_, index, next)| {
+            let next = self.rewritten(base, &next).ok()?;
+            let pruned = self.pruned(index, uses[index], &next, PruneReason::Shorter);
+            (pruned.saved > 0.0).then_some((pruned, next))
         })
-        .filter(|&(length, ..)| length < with_all)
-        .collect();
-    without.sort_by_key(|&(length, index, _)| (length, index));
-    let can_be_written = |next: &Factored| loaded.programs(next).is_ok() && loaded.entries(next, |_| None).is_ok();
-    without.into_iter().find(|(.., next)| can_be_written(next)).map(|(_, index, next)| (index, next))
+    }
+
+    fn pruned(&self, index: usize, uses: u64, next: &Self, reason: PruneReason) -> Pruned {
+        let corpus = &self.loaded.corpus;
+        let name = corpus.terms.name(corpus.entries[index].symbol).to_owned();
+        Pruned { name, uses, saved: self.length.total() - next.length.total(), reason }
+    }
+
+    /// A corpus over the same dictionary, written and read again.
+    fn rewritten(&self, base: &Signature, corpus: &Factored) -> Result<Self, LoadError> {
+        let entries = self.loaded.entries(corpus, |name| self.library.get(name).cloned())?;
+        let library = self.library.with_entries(entries);
+        let mut store = self.loaded.dictionary.store.clone();
+        let signature = library.define(&mut store, base)?;
+        let programs = read_programs(&mut store, &signature, &self.loaded.programs(corpus)?)?;
+        Self::new(&store, base, library, &programs)
+    }
 }

@@ -39,7 +39,7 @@ pub struct RefactorConfig {
     pub threads: usize,
     /// The most steps of one search; without it a search runs until its result is optimal.
     pub max_steps: Option<u64>,
-    /// The most time of all searches together; the gate's own does count. With it the result may depend on the machine.
+    /// The most time of the step, the gate's own included. With it the result may depend on the machine.
     pub time_limit: Option<Duration>,
     /// The pruning rules of the search.
     pub rules: Rules,
@@ -182,7 +182,11 @@ pub fn refactor<T>(
     let mut cost = objective.cost(&corpus).total();
     let mut judged: Vec<Judged<T>> = Vec::new();
     let (mut admitted, mut steps, mut stop) = (0, 0, Stop::Optimal);
+    let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
     let end = 'rounds: loop {
+        if is_late() {
+            break StepEnd::Time;
+        }
         if admitted >= config.max_admitted || corpus.programs.is_empty() {
             break if admitted >= config.max_admitted { StepEnd::Admitted } else { StepEnd::NothingGains };
         }
@@ -228,11 +232,8 @@ pub fn refactor<T>(
             state.refused.insert(key);
             refused_any = true;
         }
-        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            break StepEnd::Time;
-        }
         if !refused_any {
-            break StepEnd::NothingGains;
+            break if is_late() { StepEnd::Time } else { StepEnd::NothingGains };
         }
     };
     let known = |name: &str| {

@@ -107,6 +107,29 @@ impl<'a> Inlining<'a> {
     /// Terms of the store with all calls inlined, as terms of `into`. In bodies of entries that are not inlined, parameters
     /// stay what they are.
     pub(crate) fn inline_all(&mut self, ids: &[TermId], into: &mut Terms) -> Vec<TermId> {
+        self.inline_parts(ids, into);
+        let settle = |id: &TermId| {
+            let inlined = self.done[id].clone();
+            self.settle(inlined, into)
+        };
+        ids.iter().map(settle).collect()
+    }
+
+    /// An entry that stays, with all calls in its body inlined. If the body was a call that lacks arguments, the entry takes
+    /// those too: a λ would make a redex of every call.
+    pub(crate) fn inline_body(&mut self, entry: &Entry, into: &mut Terms) -> Entry {
+        self.inline_parts(&[entry.body], into);
+        let mut inlined = self.done[&entry.body].clone();
+        let mut arity = entry.arity;
+        while let Inlined::Waiting(..) = inlined {
+            let param = Inlined::Term(into.add(Term::Param(arity as u32)));
+            inlined = self.apply(inlined, param, into);
+            arity += 1;
+        }
+        Entry { arity, body: self.settle(inlined, into), ..*entry }
+    }
+
+    fn inline_parts(&mut self, ids: &[TermId], into: &mut Terms) {
         for part in self.from.reachable(ids.iter().copied()) {
             if self.done.contains_key(&part) {
                 continue;
@@ -130,11 +153,6 @@ impl<'a> Inlining<'a> {
             };
             self.done.insert(part, inlined);
         }
-        let settle = |id: &TermId| {
-            let inlined = self.done[id].clone();
-            self.settle(inlined, into)
-        };
-        ids.iter().map(settle).collect()
     }
 
     fn apply(&mut self, function: Inlined, argument: Inlined, into: &mut Terms) -> Inlined {

@@ -74,7 +74,7 @@ fn everything_that_is_wrong_is_reported() {
     assert_eq!(is(|problem| matches!(problem, LibraryProblem::Name { .. })), 1);
     assert_eq!(is(|problem| matches!(problem, LibraryProblem::Type { .. })), 1);
     assert_eq!(is(|problem| matches!(problem, LibraryProblem::Next { .. })), 1);
-    assert_eq!(found.len(), 9, "{found:?}");
+    assert_eq!(found.len(), 10, "{found:?}");
 }
 
 #[test]

@@ -232,6 +232,14 @@ fn iterations_on_the_kitchen_keep_every_promise() {
     assert!(compiled.share_rewritten() > 0.9 && compiled.after.total() < compiled.before.total());
 }
 
+/// Inlining `place` for two arguments in an entry that gave it one left a λ, and with it another grammar when read again.
+#[test]
+fn inlining_a_call_that_lacks_arguments_is_measured_as_it_is_written() {
+    let mut world = World::new();
+    let programs = world.random(840_643_871_664_349_123, 4);
+    iterate(&mut world, &programs, &eager());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
