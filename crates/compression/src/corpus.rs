@@ -39,6 +39,9 @@ pub enum ProgramProblem {
     /// It is no s-expression.
     #[error(transparent)]
     Sexpr(#[from] SexprError),
+    /// It is no program of the motor language.
+    #[error("the program does not parse: {0}")]
+    Unreadable(String),
     /// It has free variables.
     #[error("the program has free variables, expected a closed program")]
     Open,

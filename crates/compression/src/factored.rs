@@ -20,12 +20,14 @@ pub(crate) struct Factored {
     pub(crate) terms: Terms,
     pub(crate) programs: Vec<TermId>,
     pub(crate) entries: Vec<Entry>,
+    /// Names of new entries are numbered from here on: those before it were taken once, even where the entry is gone.
+    pub(crate) next_name: usize,
 }
 
 impl Factored {
     /// The corpus as it was read: an empty library.
     pub(crate) fn unfactored(terms: Terms, programs: Vec<TermId>) -> Self {
-        Self { terms, programs, entries: Vec::new() }
+        Self { terms, programs, entries: Vec::new(), next_name: 0 }
     }
 
     /// The programs, then the bodies. Bodies are part of what is compressed: a later abstraction shortens earlier ones.
@@ -49,13 +51,14 @@ impl Factored {
         let space = self.space(terms, weights);
         let abstraction = Partial::matching(body, terms, &space)?;
         let mut into = Terms::with_names_of(terms);
-        let symbol = into.fresh_symbol(self.entries.len());
-        let roots = rewrite::rewrite(&space, terms, &abstraction, symbol, &self.roots(), &mut into);
+        let symbol = into.fresh_symbol(self.next_name.max(self.entries.len()));
+        let calls = space.chosen_calls(&abstraction);
+        let roots = rewrite::rewrite(&space, terms, &abstraction, &calls, symbol, &self.roots(), &mut into);
         let body = into.copy(terms, body);
         let (programs, bodies) = roots.split_at(self.programs.len());
         let rewritten = self.entries.iter().zip(bodies).map(|(entry, &body)| Entry { body, ..*entry });
         let entries = rewritten.chain([Entry { symbol, arity, body }]).collect();
-        Some(Self { terms: into, programs: programs.to_vec(), entries })
+        Some(Self { terms: into, programs: programs.to_vec(), entries, next_name: self.next_name })
     }
 
     /// The programs with every call inlined, as terms of the store that is returned.
@@ -91,24 +94,40 @@ impl Factored {
         order
     }
 
+    /// The corpus with one entry inlined in programs and in the other entries.
+    pub(crate) fn without(&self, index: usize) -> Self {
+        let mut terms = Terms::with_names_of(&self.terms);
+        let (removed, kept): (Vec<_>, Vec<_>) = self.entries.iter().enumerate().partition(|&(at, _)| at == index);
+        let removed: Vec<Entry> = removed.into_iter().map(|(_, &entry)| entry).collect();
+        let mut inlining = rewrite::Inlining::new(&self.terms, &removed);
+        let programs = inlining.inline_all(&self.programs, &mut terms);
+        let entries = kept.iter().map(|&(_, entry)| inlining.inline_body(entry, &mut terms)).collect();
+        Self { terms, programs, entries, next_name: self.next_name }
+    }
+
     /// How often each entry is called, in programs and bodies together.
     pub(crate) fn uses(&self) -> Vec<u64> {
+        let counts = self.counts(&self.roots());
+        self.entries.iter().map(|entry| counts[entry.symbol.0 as usize]).collect()
+    }
+
+    /// How often each constant occurs in the given terms, by its number.
+    pub(crate) fn counts(&self, roots: &[TermId]) -> Vec<u64> {
         let mut count = vec![0u64; self.terms.len()];
-        for root in self.roots() {
+        for root in roots {
             count[root.0 as usize] += 1;
         }
+        let mut counts = vec![0; self.terms.name_count()];
         for index in (0..self.terms.len()).rev() {
-            for child in self.terms.children(TermId(index as u32)) {
-                count[child.0 as usize] += count[index];
+            let id = TermId(index as u32);
+            for child in self.terms.children(id) {
+                // A program may be a tree of more nodes than a number holds.
+                count[child.0 as usize] = count[child.0 as usize].saturating_add(count[index]);
+            }
+            if let Term::Symbol(symbol) = self.terms.get(id) {
+                counts[symbol.0 as usize] = count[index];
             }
         }
-        let symbol_of = |index: usize| match self.terms.get(TermId(index as u32)) {
-            Term::Symbol(symbol) => Some(symbol),
-            _ => None,
-        };
-        let uses = |entry: &Entry| {
-            (0..self.terms.len()).find(|&index| symbol_of(index) == Some(entry.symbol)).map_or(0, |index| count[index])
-        };
-        self.entries.iter().map(uses).collect()
+        counts
     }
 }

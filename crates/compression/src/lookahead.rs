@@ -82,22 +82,22 @@ impl Reached {
 }
 
 /// The candidates of a round.
-struct Proposals {
+pub(crate) struct Proposals {
     /// The terms of the corpus and of the candidates' bodies.
-    terms: Terms,
+    pub(crate) terms: Terms,
     /// Best first.
-    choices: Vec<Choice>,
-    steps: u64,
-    stop: Stop,
+    pub(crate) choices: Vec<Choice>,
+    pub(crate) steps: u64,
+    pub(crate) stop: Stop,
 }
 
 /// An abstraction that could be admitted.
 #[derive(Clone, Copy)]
-struct Choice {
-    body: TermId,
-    arity: usize,
+pub(crate) struct Choice {
+    pub(crate) body: TermId,
+    pub(crate) arity: usize,
     /// The cost of the corpus with it, library included.
-    cost: u64,
+    pub(crate) cost: u64,
 }
 
 /// The result of all rounds.
@@ -221,7 +221,7 @@ fn greedy(
             return Path { stages, end: corpus, cost, costs, steps, stop };
         }
         let floor = rival.map_or(limits.min_gain, |rival| rival.least_gain(stages.len(), cost, limits));
-        let proposals = propose(&corpus, cost, objective, limits, floor);
+        let proposals = propose(&corpus, cost, objective, &limits.search, floor);
         steps += proposals.steps;
         stop = stop.max(proposals.stop);
         let stage = Stage { corpus: corpus.clone(), costs: costs.clone(), cost, proposals: Arc::new(proposals) };
@@ -267,11 +267,17 @@ impl Stage {
 }
 
 /// The candidates for the next abstraction, best first.
-fn propose(corpus: &Factored, cost: u64, objective: &Objective<'_>, limits: &RoundLimits, floor: u64) -> Proposals {
+pub(crate) fn propose(
+    corpus: &Factored,
+    cost: u64,
+    objective: &Objective<'_>,
+    limits: &SearchLimits,
+    floor: u64,
+) -> Proposals {
     let mut terms = corpus.terms.clone();
     let weights = objective.weights(corpus);
     let space = corpus.space(&mut terms, &weights);
-    let search = SearchLimits { keep: objective.candidates(), floor: objective.search_floor(floor), ..limits.search };
+    let search = SearchLimits { floor: objective.search_floor(floor), ..*limits };
     let found = search::search(&space, &search);
     let mut choices: Vec<Choice> = Vec::new();
     for abstraction in &found.best {

@@ -1,7 +1,8 @@
 //! Rewriting a corpus with an abstraction, and inlining it again.
 //!
-//! The rewriting is optimal: each subterm is replaced by a call exactly where that makes the corpus cheapest, calls
-//! nested in arguments included (the dynamic programme of the `space` module).
+//! Which subterms become calls is for the caller to say. With `Space::chosen_calls` the rewriting is optimal: each subterm
+//! is replaced exactly where that makes the corpus cheapest, calls nested in arguments included (the dynamic programme of
+//! the `space` module).
 
 use rustc_hash::FxHashMap;
 
@@ -10,16 +11,17 @@ use crate::pattern::Partial;
 use crate::space::{Node, Space};
 use crate::term::{SymbolId, Term, TermId, Terms};
 
-/// Rewrites `roots` with the abstraction, called `name`, into a fresh store.
+/// Rewrites `roots` with the abstraction, called `name`, into a fresh store. `calls` are the nodes to replace, ascending,
+/// each with its row; of two that overlap the outer one wins, and the inner one stays where it lies in an argument.
 pub(crate) fn rewrite(
     space: &Space,
     terms: &Terms,
     abstraction: &Partial,
+    calls: &[(Node, usize)],
     name: SymbolId,
     roots: &[TermId],
     into: &mut Terms,
 ) -> Vec<TermId> {
-    let calls = space.chosen_calls(abstraction);
     // From the roots down: which nodes the rewritten corpus still holds.
     let mut needed = vec![false; space.len()];
     let root_nodes = space.nodes_of(roots);
@@ -102,10 +104,34 @@ impl<'a> Inlining<'a> {
         Self { from, entries, done: FxHashMap::default() }
     }
 
-    /// Terms of the store with all calls inlined, as terms of `into`.
+    /// Terms of the store with all calls inlined, as terms of `into`. In bodies of entries that are not inlined, parameters
+    /// stay what they are.
     pub(crate) fn inline_all(&mut self, ids: &[TermId], into: &mut Terms) -> Vec<TermId> {
+        self.inline_parts(ids, into);
+        let settle = |id: &TermId| {
+            let inlined = self.done[id].clone();
+            self.settle(inlined, into)
+        };
+        ids.iter().map(settle).collect()
+    }
+
+    /// An entry that stays, with all calls in its body inlined. If the body was a call that lacks arguments, the entry takes
+    /// those too: a λ would make a redex of every call.
+    pub(crate) fn inline_body(&mut self, entry: &Entry, into: &mut Terms) -> Entry {
+        self.inline_parts(&[entry.body], into);
+        let mut inlined = self.done[&entry.body].clone();
+        let mut arity = entry.arity;
+        while let Inlined::Waiting(..) = inlined {
+            let param = Inlined::Term(into.add(Term::Param(arity as u32)));
+            inlined = self.apply(inlined, param, into);
+            arity += 1;
+        }
+        Entry { arity, body: self.settle(inlined, into), ..*entry }
+    }
+
+    fn inline_parts(&mut self, ids: &[TermId], into: &mut Terms) {
         for part in self.from.reachable(ids.iter().copied()) {
-            if self.from.has_param(part) || self.done.contains_key(&part) {
+            if self.done.contains_key(&part) {
                 continue;
             }
             let inlined = match self.from.get(part) {
@@ -127,11 +153,6 @@ impl<'a> Inlining<'a> {
             };
             self.done.insert(part, inlined);
         }
-        let settle = |id: &TermId| {
-            let inlined = self.done[id].clone();
-            self.settle(inlined, into)
-        };
-        ids.iter().map(settle).collect()
     }
 
     fn apply(&mut self, function: Inlined, argument: Inlined, into: &mut Terms) -> Inlined {

@@ -225,8 +225,24 @@ impl Terms {
         if depth == 0 { id } else { self.shift(id, |free| free.checked_add(depth)).unwrap_or(id) }
     }
 
+    /// The term with its `arity` outermost free variables as parameters: the body of an abstraction whose λ are taken off.
+    /// `None` when the term has other free variables.
+    pub fn bind_params(&mut self, id: TermId, arity: usize) -> Option<TermId> {
+        let arity = u32::try_from(arity).ok()?;
+        self.map_free(id, |terms, free, _, _| Some(terms.add(Term::Param(arity.checked_sub(free + 1)?))))
+    }
+
     /// Maps the free indices of a term, each counted outside the term's own binders.
     fn shift(&mut self, id: TermId, map: impl Fn(u32) -> Option<u32>) -> Option<TermId> {
+        self.map_free(id, |terms, free, depth, tag| {
+            let index = map(free)?.checked_add(depth)?;
+            Some(terms.add(Term::Var(index, tag)))
+        })
+    }
+
+    /// Replaces the free variables of a term: `replace` gets the index as seen from outside, the number of binders around
+    /// the place, and the tag.
+    fn map_free(&mut self, id: TermId, replace: impl Fn(&mut Self, u32, u32, u32) -> Option<TermId>) -> Option<TermId> {
         enum Task {
             Visit(TermId, u32),
             Lam(u32, TermId, u32),
@@ -245,9 +261,8 @@ impl Terms {
                     }
                     match self.get(id) {
                         Term::Var(index, tag) => {
-                            let index = map(index - depth)?.checked_add(depth)?;
-                            let shifted = self.add(Term::Var(index, tag));
-                            results.push(shifted);
+                            let replaced = replace(self, index - depth, depth, tag)?;
+                            results.push(replaced);
                         }
                         Term::Lam(tag, body) => {
                             tasks.push(Task::Lam(tag, id, depth));

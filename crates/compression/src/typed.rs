@@ -7,13 +7,13 @@
 //! canonical in the language, so the way back is unique.
 //!
 //! A constant that lacks arguments (an abstraction may be `seq (pick x)`, waiting for the rest) is η-expanded on the way
-//! back.
+//! back, and such an expansion is taken off again on the way in, so that text gives back the term that was written.
 
 use language::{Index, Scheme, Signature, Term as Tree, TermError, TermId as TreeId, TermStore, TypeId};
 
 use crate::factored::Factored;
 use crate::grammar::{Grammar, Slot, SlotTypes};
-use crate::term::{Term, TermId, Terms};
+use crate::term::{SymbolId, Term, TermId, Terms};
 
 /// What the constants and tags of a typed corpus stand for.
 #[derive(Clone, Debug)]
@@ -62,6 +62,17 @@ impl Dictionary {
         }
     }
 
+    /// Makes the name of a library entry known, which the signature does not have.
+    pub(crate) fn reserve_name(&mut self, terms: &mut Terms, name: &str) -> Result<SymbolId, TermError> {
+        let spelled = self.store.name(name)?;
+        let tree = self.store.constant(spelled);
+        let symbol = terms.symbol(name);
+        if symbol.0 as usize == self.meanings.len() {
+            self.meanings.push(Meaning::Tree(tree));
+        }
+        Ok(symbol)
+    }
+
     /// A program as a term of the compressor.
     ///
     /// Recursion is safe: terms of the language are no deeper than [`language::MAX_DEPTH`].
@@ -79,7 +90,7 @@ impl Dictionary {
                     self.annotations.len() - 1
                 });
                 let body = self.encode(terms, body);
-                terms.add(Term::Lam(tag as u32, body))
+                self.unexpanded(terms, tag as u32, body).unwrap_or_else(|| terms.add(Term::Lam(tag as u32, body)))
             }
             Tree::Apply(f, x) => {
                 let (f, x) = (self.encode(terms, f), self.encode(terms, x));
@@ -103,6 +114,31 @@ impl Dictionary {
                 self.encode_call(terms, "branch", Meaning::Branch, &[condition, then, otherwise])
             }
         }
+    }
+
+    /// The body of a library entry, which is λ over its parameters: the term under the first `arity` λ. `None` when there
+    /// are fewer, or when one of them has an annotation, which a parameter cannot keep.
+    pub(crate) fn encode_body(&mut self, terms: &mut Terms, tree: TreeId, arity: usize) -> Option<TermId> {
+        let mut inner = tree;
+        for _ in 0..arity {
+            match *self.store.get(inner) {
+                Tree::Lambda { annotation: None, body } => inner = body,
+                _ => return None,
+            }
+        }
+        let body = self.encode(terms, inner);
+        terms.bind_params(body, arity)
+    }
+
+    /// What was η-expanded only because its syntax lacks an argument: `seq a` for `\y. seq[a, y]`.
+    fn unexpanded(&self, terms: &mut Terms, tag: u32, body: TermId) -> Option<TermId> {
+        let Term::App(function, argument) = terms.get(body) else { return None };
+        if tag != 0 || terms.get(argument) != Term::Var(0, 0) {
+            return None;
+        }
+        let Term::Symbol(head) = terms.get(terms.spine(function).0) else { return None };
+        let is_syntax = self.meanings.get(head.0 as usize).is_some_and(|meaning| meaning.arity() > 0);
+        if is_syntax { terms.lower(function, 1) } else { None }
     }
 
     /// A program of the compressor as a term of the language, in a store that extends the dictionary's.

@@ -78,7 +78,7 @@ fn verify_sexprs(corpus: &Corpus, compression: &Compression) -> Result<(), Verif
         let read = sexpr::parse(&mut terms, program, Params::Refuse);
         programs.push(read.map_err(|error| VerifyError::Program { index, reason: error.to_string() })?);
     }
-    let factored = Factored { terms, programs, entries };
+    let factored = Factored { terms, programs, entries, next_name: 0 };
     if factored.definition_order().len() < factored.entries.len() {
         let name = factored.terms.name(factored.entries[0].symbol).to_owned();
         return Err(VerifyError::Body { name, reason: "the library calls itself in a circle".into() });
