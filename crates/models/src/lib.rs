@@ -1,8 +1,11 @@
-//! The learned parts: frozen encoder, world model, kernel, amortizer, and how they are trained.
+//! The learned parts: frozen encoder, world model, kernel, amortizer, emitter, decoder, and how they are trained.
 
 pub mod amortizer;
 pub mod contrast;
+pub mod decoder;
 pub mod device;
+pub mod embedding;
+pub mod emitter;
 pub mod encoder;
 pub mod error;
 pub mod fragments;
@@ -16,7 +19,9 @@ pub mod transformer;
 mod vectorised;
 pub mod world_model;
 
+pub use decoder::{Decoder, DecoderConfig};
 pub use device::{DeviceChoice, prepare_process};
+pub use emitter::{Emitter, EmitterConfig};
 pub use error::{Error, Result};
 pub use fragments::{FragmentBatch, FragmentTable, Scales, TableOptions};
 pub use parameters::{Parameter, Parameters, Precision};

@@ -66,6 +66,15 @@ impl Cache {
     pub fn tokens(&self) -> usize {
         self.keys_values.first().map_or(0, |(keys, _)| keys.dims().get(2).copied().unwrap_or(0))
     }
+
+    /// Some of its sequences, in any order and as often as wanted: what a beam search goes on with.
+    pub fn select(&self, rows: &[u32]) -> Result<Cache> {
+        let Some((keys, _)) = self.keys_values.first() else { return Ok(Cache::default()) };
+        let rows = Tensor::new(rows, keys.device())?;
+        let select = |x: &Tensor| x.contiguous()?.index_select(&rows, 0);
+        let each = |(keys, values): &(Tensor, Tensor)| Ok((select(keys)?, select(values)?));
+        Ok(Cache { keys_values: self.keys_values.iter().map(each).collect::<Result<_>>()? })
+    }
 }
 
 impl Transformer {
@@ -228,6 +237,20 @@ mod tests {
             }
             assert!(distance(&Tensor::cat(&pieces, 1).unwrap(), &whole) < 1e-5);
         }
+    }
+
+    #[test]
+    fn a_selected_cache_goes_on_with_the_selected_sequences() {
+        let (_, model) = model(Form::Fused, true, 2);
+        let (x, rows) = (random(&[3, 6, 24], 5), [2_u32, 0, 2]);
+        let whole = without_gradients(|| model.forward(&x)).unwrap();
+        let rows_of = |x: &Tensor| x.index_select(&Tensor::new(&rows, &Device::Cpu).unwrap(), 0).unwrap();
+        let mut cache = Cache::default();
+        assert_eq!(cache.select(&rows).unwrap().tokens(), 0);
+        model.extend(&x.narrow(1, 0, 4).unwrap(), &mut cache).unwrap();
+        let mut cache = cache.select(&rows).unwrap();
+        let found = model.extend(&rows_of(&x).narrow(1, 4, 2).unwrap(), &mut cache).unwrap();
+        assert!(distance(&found, &rows_of(&whole).narrow(1, 4, 2).unwrap()) < 1e-5);
     }
 
     #[test]

@@ -6,11 +6,14 @@
 #![expect(clippy::print_stderr, reason = "says why a test did nothing")]
 
 use candle_core::{DType, Device, Tensor, Var};
+use models::decoder::{self, Decoder, DecoderBatch, DecoderConfig, FlowNoise};
+use models::emitter::{self, Emitter, EmitterBatch, EmitterConfig, Symbols, token_tensor, word_tensor};
 use models::ops::bias_activation::{self, Activation};
 use models::ops::{Form, attention, layer_norm};
 use models::parameters::Init;
 use models::training::{AdamW, AdamWConfig};
 use models::transformer::{Transformer, TransformerConfig};
+use models::world_model::Widths;
 use models::{Parameters, Precision, noise};
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
@@ -150,6 +153,77 @@ fn a_transformer_has_the_cpus_gradients() {
             near(name, found, wanted, limit);
         }
     }
+}
+
+const WIDTHS: Widths = Widths { features: 32, states: 5, actions: 7 };
+
+/// A loss, what else a pass gives, and the gradients by name.
+type Pass = (Tensor, Tensor, Vec<(String, Tensor)>);
+
+fn compare(run: impl Fn(&Device, Precision) -> Pass) {
+    let Some(gpu) = gpu() else { return };
+    let cpu = run(&Device::Cpu, Precision::F32);
+    for (precision, limit) in [(Precision::F32, 1e-3), (Precision::Bf16, 5e-2)] {
+        let cuda = run(&gpu, precision);
+        near("the loss", &cuda.0, &cpu.0, limit);
+        near("the result", &cuda.1, &cpu.1, limit);
+        for ((name, found), (_, wanted)) in cuda.2.iter().zip(&cpu.2) {
+            near(name, found, wanted, limit);
+        }
+    }
+}
+
+fn gradients(parameters: &Parameters, loss: &Tensor) -> Vec<(String, Tensor)> {
+    let found = parameters.gradients(&loss.backward().unwrap()).unwrap();
+    parameters.iter().zip(found).map(|(one, gradient)| (one.name().to_owned(), gradient.unwrap())).collect()
+}
+
+#[test]
+fn an_emitter_has_the_cpus_loss_and_gradients() {
+    compare(|device, precision| {
+        let mut parameters = Parameters::new(device, precision, 3);
+        let config = EmitterConfig { tied: true, ..EmitterConfig::preset("tiny").unwrap() };
+        let symbols = Symbols { words: 20, tokens: 50 };
+        let emitter = Emitter::new(&mut parameters.root(), &config, WIDTHS, symbols).unwrap();
+        let there = |x: Tensor| Some(x.to_device(device).unwrap());
+        let ids = |from: usize, count: usize| (from..from + count).map(|at| 5 + (7 * at % 45) as u32).collect();
+        let targets: Vec<Vec<u32>> = (0..6).map(|at| ids(at, 4 + 3 * at)).collect();
+        let words: Vec<Vec<u32>> = (0..6).map(|at| vec![1 + at, 19 - at]).collect();
+        let condition = emitter::Condition {
+            words: word_tensor(&words, config.words, device).unwrap(),
+            features: there(random(&[6, 32], 1)),
+            states: there(random(&[6, 5], 2)),
+        };
+        let batch = EmitterBatch { condition, tokens: token_tensor(&targets, device).unwrap() };
+        let nats = emitter.token_scores(&batch).unwrap().nats;
+        let loss = emitter.loss(&batch).unwrap().total;
+        (loss.detach(), nats, gradients(&parameters, &loss))
+    });
+}
+
+#[test]
+fn a_decoder_has_the_cpus_loss_gradients_and_chunks() {
+    compare(|device, precision| {
+        let mut parameters = Parameters::new(device, precision, 3);
+        let config = DecoderConfig::preset("tiny").unwrap();
+        let decoder = Decoder::new(&mut parameters.root(), &config, WIDTHS, 50).unwrap();
+        let there = |x: Tensor| x.to_device(device).unwrap();
+        let terms: Vec<Vec<u32>> =
+            (0..6_u32).map(|at| (0..3 + 2 * at).map(|token| 5 + (token + at) % 45).collect()).collect();
+        let condition = decoder::Condition {
+            terms: decoder::term_tensor(&terms, config.tokens, device).unwrap(),
+            features: Some(there(random(&[6, 32], 1))),
+            states: Some(there(random(&[6, 5], 2))),
+        };
+        let counted: Vec<f32> = (0..6 * 16).map(|at| if at % 16 < 16 - at / 16 { 1.0 } else { 0.0 }).collect();
+        let counted = there(Tensor::from_vec(counted, (6, 16), &Device::Cpu).unwrap());
+        let batch = DecoderBatch { condition, actions: there(random(&[6, 16, 7], 3)), counted };
+        let times = there(Tensor::new(&[0_f32, 0.125, 0.25, 0.5, 0.75, 0.875], &Device::Cpu).unwrap());
+        let noise = FlowNoise { start: there(random(&[6, 16, 7], 4)), times };
+        let chunks = decoder.sample(&batch.condition, &noise.start).unwrap();
+        let loss = decoder.loss(&batch, &noise).unwrap().total;
+        (loss.detach(), chunks, gradients(&parameters, &loss))
+    });
 }
 
 #[test]

@@ -1,0 +1,341 @@
+//! Programs by beam search in which every prefix is type-checked.
+//!
+//! At each step a [`PrefixChecker`] says which tokens may come next, and the others get **no score**: they are left out
+//! before the softmax, so that they have no share in its sum, and p(program) is a distribution over well-typed programs.
+//! A complete term leaves no choice: `<separator>` or `<eos>` follows with probability one, and the checker starts again.
+//!
+//! Searches of a batch run side by side, one row of the model for each open hypothesis; keys and values of what was read
+//! are kept, and rows are moved when hypotheses are. Equal scores are ordered by the numbers of their tokens, so the result
+//! is a function of the weights.
+
+use std::cmp::Ordering;
+
+use candle_core::Tensor;
+use language::{PrefixChecker, PrefixState, TermId, TermStore, Token, TokenError, term_of};
+use serde::{Deserialize, Serialize};
+
+use super::model::{Condition, Emitter};
+use super::vocabulary::{BOS, BoundVocabulary, EOS, PAD, SEPARATOR, UNKNOWN};
+use crate::error::{Error, Result};
+use crate::ops::without_gradients;
+use crate::transformer::Cache;
+
+/// How programs are searched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BeamConfig {
+    /// Open hypotheses after each step, and the most programs that are returned; 1 is greedy.
+    pub width: usize,
+    /// The most tokens, separators and end counted; at most the emitter's own.
+    pub tokens: usize,
+    /// How many terms come one after the other.
+    pub terms: usize,
+    /// Whether prefixes are type-checked; off, any token may follow any other.
+    pub typed: bool,
+    /// Whether keys and values are kept from step to step; off, everything is read anew.
+    pub cached: bool,
+}
+
+impl Default for BeamConfig {
+    fn default() -> Self {
+        BeamConfig { width: 8, tokens: 96, terms: 2, typed: true, cached: true }
+    }
+}
+
+/// What a search found for one row of the condition.
+#[derive(Clone, Debug)]
+pub struct Emission {
+    /// The best first. None if no program was complete within the limit.
+    pub hypotheses: Vec<Hypothesis>,
+    /// What it took.
+    pub statistics: BeamStatistics,
+    /// Why it ended.
+    pub stop: Stop,
+}
+
+/// Programs, one after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hypothesis {
+    /// As in a target: separators between programs, `<eos>` at the end.
+    pub ids: Vec<u32>,
+    /// The tokens of each program.
+    pub programs: Vec<Vec<Token>>,
+    /// ln p of all tokens, among those that were allowed.
+    pub log_probability: f64,
+}
+
+impl Hypothesis {
+    /// The programs as terms. An error only without type checking.
+    pub fn terms(&self, store: &mut TermStore) -> std::result::Result<Vec<TermId>, TokenError> {
+        self.programs.iter().map(|tokens| term_of(store, tokens)).collect()
+    }
+}
+
+/// Counts of one search.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BeamStatistics {
+    /// Tokens read one after the other.
+    pub steps: usize,
+    /// Extensions that were type-checked.
+    pub checked: usize,
+    /// Those of them that were refused, and so not scored.
+    pub refused: usize,
+    /// Hypotheses that were dropped at the limit of length.
+    pub cut: usize,
+    /// Hypotheses that no token of the vocabulary may follow.
+    pub dead: usize,
+}
+
+/// Why a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// As many programs as wanted are complete, and none that is open can overtake them.
+    Settled,
+    /// No hypothesis is open any more.
+    Exhausted,
+}
+
+/// The share of emissions whose best programs are the targets, token by token. A target with a token that the vocabulary
+/// does not have is never met.
+pub fn exact_match(emissions: &[Emission], targets: &[Vec<u32>]) -> f64 {
+    let right = emissions.iter().zip(targets).filter(|(emission, target)| {
+        emission.hypotheses.first().is_some_and(|best| best.ids == **target) && !target.contains(&UNKNOWN)
+    });
+    right.count() as f64 / targets.len().max(1) as f64
+}
+
+impl Emitter {
+    /// The most likely programs for each row of a condition. The checker is for the terms' type, over the signature that
+    /// the vocabulary's constants are from; it starts anew for each term.
+    pub fn emit(
+        &self,
+        condition: &Condition,
+        vocabulary: &BoundVocabulary,
+        checker: &mut PrefixChecker,
+        beam: &BeamConfig,
+    ) -> Result<Vec<Emission>> {
+        let BeamConfig { width, tokens, terms, .. } = *beam;
+        if width == 0 || tokens == 0 || terms == 0 || tokens > self.config.tokens {
+            return Err(Error::Config(format!(
+                "a beam of width {width} for {terms} terms of {tokens} tokens; wanted at least one of each, and at most {} \
+                 tokens",
+                self.config.tokens
+            )));
+        }
+        if vocabulary.len() != self.symbols.tokens {
+            return Err(Error::Config(format!(
+                "a vocabulary of {} tokens for an emitter of {}; grow the emitter with its vocabulary",
+                vocabulary.len(),
+                self.symbols.tokens
+            )));
+        }
+        let (samples, _) = condition.words.dims2()?;
+        let mut rules = Rules::new(vocabulary, checker, beam);
+        let mut searches: Vec<Search> = (0..samples).map(|row| Search::new(row, rules.checker.start())).collect();
+        let mut reader = Reader { emitter: self, condition, cache: Cache::default(), cached: beam.cached };
+        loop {
+            let open: Vec<(u32, &Partial)> = (0..)
+                .zip(&searches)
+                .flat_map(|(sample, search)| search.open.iter().map(move |partial| (sample, partial)))
+                .collect();
+            if open.is_empty() {
+                break;
+            }
+            let scores = without_gradients(|| reader.read(&open))?;
+            // Rows are in the order of searches; hypotheses remember the row that they came from, for the cache.
+            let mut scores = scores.into_iter();
+            let mut first_row = 0;
+            for search in &mut searches {
+                let own: Vec<Vec<f32>> = scores.by_ref().take(search.open.len()).collect();
+                first_row += search.advance(&own, &mut rules, first_row)?;
+            }
+        }
+        Ok(searches.into_iter().map(|search| search.finish(vocabulary)).collect())
+    }
+}
+
+/// What may follow what.
+struct Rules<'a> {
+    checker: &'a mut PrefixChecker,
+    /// Tokens by number, from the first that is none of the special ones.
+    tokens: Vec<Token>,
+    first: usize,
+    beam: &'a BeamConfig,
+}
+
+impl<'a> Rules<'a> {
+    fn new(vocabulary: &BoundVocabulary, checker: &'a mut PrefixChecker, beam: &'a BeamConfig) -> Rules<'a> {
+        let tokens: Vec<Token> = (0..vocabulary.len() as u32).filter_map(|id| vocabulary.token(id)).collect();
+        // Special ones stand at the beginning.
+        Rules { first: vocabulary.len() - tokens.len(), tokens, checker, beam }
+    }
+
+    /// The numbers that may come next.
+    fn allowed(&mut self, partial: &Partial, statistics: &mut BeamStatistics) -> Vec<u32> {
+        if !self.beam.typed {
+            let all = (self.first + self.tokens.len()) as u32;
+            return (0..all).filter(|id| ![PAD, BOS, UNKNOWN].contains(id)).collect();
+        }
+        if partial.state.is_complete() {
+            return vec![SEPARATOR];
+        }
+        let allowed = self.checker.allowed(&partial.state, &self.tokens);
+        let ids: Vec<u32> = (self.first as u32..).zip(&allowed).filter(|(_, yes)| **yes).map(|(id, _)| id).collect();
+        statistics.checked += allowed.len();
+        statistics.refused += allowed.len() - ids.len();
+        ids
+    }
+
+    /// The state after a token that is allowed.
+    fn step(&mut self, partial: &Partial, id: u32) -> Result<PrefixState> {
+        if !self.beam.typed {
+            return Ok(partial.state.clone());
+        }
+        match (id as usize).checked_sub(self.first).and_then(|at| self.tokens.get(at)) {
+            None => Ok(self.checker.start()),
+            Some(token) => self.checker.step(&partial.state, *token).map_err(|error| Error::Config(error.to_string())),
+        }
+    }
+}
+
+/// A hypothesis that is not complete.
+#[derive(Clone)]
+struct Partial {
+    ids: Vec<u32>,
+    score: f64,
+    /// Of the term that is being written.
+    state: PrefixState,
+    /// The row of the step before that it goes on from.
+    row: usize,
+}
+
+/// The search for one sample.
+struct Search {
+    open: Vec<Partial>,
+    /// The best first.
+    complete: Vec<(Vec<u32>, f64)>,
+    statistics: BeamStatistics,
+    settled: bool,
+}
+
+impl Search {
+    fn new(row: usize, state: PrefixState) -> Search {
+        let start = Partial { ids: Vec::new(), score: 0.0, state, row };
+        Search { open: vec![start], complete: Vec::new(), statistics: BeamStatistics::default(), settled: false }
+    }
+
+    /// Every open hypothesis with every allowed token, of which the best stay. Gives the rows that it had.
+    fn advance(&mut self, scores: &[Vec<f32>], rules: &mut Rules<'_>, first_row: usize) -> Result<usize> {
+        let rows = self.open.len();
+        if rows == 0 {
+            return Ok(0);
+        }
+        let BeamConfig { width, tokens: limit, terms, typed, .. } = *rules.beam;
+        let mut extensions: Vec<(f64, usize, u32)> = Vec::new();
+        for (at, (partial, scores)) in self.open.iter().zip(scores).enumerate() {
+            let allowed = rules.allowed(partial, &mut self.statistics);
+            self.statistics.dead += usize::from(allowed.is_empty());
+            for (id, log) in allowed.iter().zip(log_softmax(scores, &allowed)?) {
+                extensions.push((partial.score + log, at, *id));
+            }
+        }
+        let ids = |&(_, at, id): &(f64, usize, u32)| self.open[at].ids.iter().copied().chain([id]);
+        extensions.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then_with(|| ids(a).cmp(ids(b))));
+        extensions.truncate(width);
+        let mut open = Vec::new();
+        for (score, at, id) in extensions {
+            let parent = &self.open[at];
+            let state = rules.step(parent, id)?;
+            let mut ids = parent.ids.clone();
+            ids.push(id);
+            let written = 1 + ids.iter().filter(|id| **id == SEPARATOR).count();
+            let ended = if typed { state.is_complete() && written == terms } else { id == EOS };
+            if ended && typed {
+                // Nothing else may follow, so it need not be asked for.
+                ids.push(EOS);
+            }
+            match ids.len() {
+                length if ended && length <= limit => self.complete.push((ids, score)),
+                length if !ended && length < limit => open.push(Partial { ids, score, state, row: first_row + at }),
+                _ => self.statistics.cut += 1,
+            }
+        }
+        self.statistics.steps += 1;
+        self.open = open;
+        self.complete.sort_by(better);
+        self.complete.truncate(width);
+        // Scores only fall as hypotheses grow.
+        let best = self.open.first().map_or(f64::NEG_INFINITY, |partial| partial.score);
+        if self.complete.get(width - 1).is_some_and(|worst| worst.1 >= best) {
+            self.settled = true;
+            self.open.clear();
+        }
+        Ok(rows)
+    }
+
+    fn finish(self, vocabulary: &BoundVocabulary) -> Emission {
+        let hypothesis = |(ids, log_probability): (Vec<u32>, f64)| {
+            let programs = vocabulary.decode(&ids);
+            Hypothesis { ids, programs, log_probability }
+        };
+        Emission {
+            hypotheses: self.complete.into_iter().map(hypothesis).collect(),
+            statistics: self.statistics,
+            stop: if self.settled { Stop::Settled } else { Stop::Exhausted },
+        }
+    }
+}
+
+fn better(a: &(Vec<u32>, f64), b: &(Vec<u32>, f64)) -> Ordering {
+    b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0))
+}
+
+/// ln softmax over the allowed symbols alone, in their order.
+fn log_softmax(scores: &[f32], allowed: &[u32]) -> Result<Vec<f64>> {
+    let chosen: Vec<f64> = allowed.iter().map(|id| f64::from(scores[*id as usize])).collect();
+    let most = chosen.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let sum: f64 = chosen.iter().map(|score| (score - most).exp()).sum();
+    if !chosen.is_empty() && !(most + sum).is_finite() {
+        return Err(Error::Config("the emitter's scores are not finite; its weights diverged".into()));
+    }
+    Ok(chosen.into_iter().map(|score| score - most - sum.ln()).collect())
+}
+
+/// From hypotheses to scores of the next token.
+struct Reader<'a> {
+    emitter: &'a Emitter,
+    condition: &'a Condition,
+    cache: Cache,
+    cached: bool,
+}
+
+impl Reader<'_> {
+    /// All open hypotheses have the same number of tokens. Gives a row of scores for each.
+    fn read(&mut self, open: &[(u32, &Partial)]) -> Result<Vec<Vec<f32>>> {
+        let device = self.condition.words.device();
+        let length = open[0].1.ids.len();
+        let seen = if !self.cached {
+            let samples: Vec<u32> = open.iter().map(|(sample, _)| *sample).collect();
+            let ids = open.iter().flat_map(|(_, partial)| std::iter::once(BOS).chain(partial.ids.iter().copied()));
+            let ids = Tensor::from_vec(ids.collect::<Vec<u32>>(), (open.len(), length + 1), device)?;
+            let condition = self.condition.select(&samples)?;
+            let prefix = self.emitter.prefix(&condition)?;
+            let tokens = Tensor::cat(&[prefix, self.emitter.placed_inputs(&ids, 0)?], 1)?;
+            self.emitter.transformer.forward(&tokens)?
+        } else if length == 0 {
+            let starts = Tensor::full(BOS, (open.len(), 1), device)?;
+            let prefix = self.emitter.prefix(self.condition)?;
+            let tokens = Tensor::cat(&[prefix, self.emitter.placed_inputs(&starts, 0)?], 1)?;
+            self.emitter.transformer.extend(&tokens, &mut self.cache)?
+        } else {
+            let rows: Vec<u32> = open.iter().map(|(_, partial)| partial.row as u32).collect();
+            self.cache = self.cache.select(&rows)?;
+            let last: Vec<u32> = open.iter().map(|(_, partial)| partial.ids[length - 1]).collect();
+            let last = Tensor::from_vec(last, (open.len(), 1), device)?;
+            self.emitter.transformer.extend(&self.emitter.placed_inputs(&last, length)?, &mut self.cache)?
+        };
+        let last = seen.narrow(1, seen.dim(1)? - 1, 1)?.squeeze(1)?.contiguous()?;
+        Ok(self.emitter.score(&last)?.to_vec2::<f32>()?)
+    }
+}
