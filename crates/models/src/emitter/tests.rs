@@ -419,3 +419,30 @@ fn a_tiny_emitter_learns_one_batch_by_heart() {
     assert_eq!(exact_match(&wide, &targets), 1.0);
     assert!(wide.iter().all(|emission| emission.hypotheses[0].log_probability > -0.5));
 }
+
+#[test]
+#[ignore = "a measurement: cargo test -p models --lib emitter::tests::speed -- --ignored --nocapture"]
+fn speed() {
+    let mut world = World::new(&PROGRAMS, true, 1);
+    let (samples, beam) = (16, BeamConfig { tokens: 24, ..BeamConfig::default() });
+    let started = std::time::Instant::now();
+    let emissions = world.emit(&condition(samples), &beam);
+    let took = started.elapsed().as_secs_f64();
+    let checked: usize = emissions.iter().map(|emission| emission.statistics.checked).sum();
+    let (steps, symbols) = (emissions[0].statistics.steps, world.vocabulary.len());
+    println!("beam: {samples} samples, {steps} steps, {symbols} tokens, {checked} checks in {took:.3} s");
+    for name in ["tiny", "small", "paper"] {
+        let config = EmitterConfig::preset(name).unwrap();
+        let widths = Widths { features: 768, states: 8, actions: 7 };
+        let (parameters, emitter) = made(&config, widths, Symbols { words: 100, tokens: 500 }, Precision::F32);
+        let words = Tensor::ones((32, config.words), DType::U32, &Device::Cpu).unwrap();
+        let (features, states) = (Some(random(&[32, 768], 1)), Some(random(&[32, 8], 2)));
+        let tokens = Tensor::full(9_u32, (32, 49), &Device::Cpu).unwrap();
+        let batch = EmitterBatch { condition: Condition { words, features, states }, tokens };
+        let started = std::time::Instant::now();
+        for _ in 0..3 {
+            parameters.gradients(&emitter.loss(&batch).unwrap().total.backward().unwrap()).unwrap();
+        }
+        println!("{name}: {:.2} s for 32 samples of 48 tokens", started.elapsed().as_secs_f64() / 3.0);
+    }
+}
