@@ -8,6 +8,7 @@ use clap_complete::Shell;
 use compression::Config;
 
 use crate::eval::EvalCommand;
+use crate::run::{DemoArgs, RunArgs};
 use crate::train::TrainCommand;
 
 /// The largest multiple of the greedy rounds' steps that the look-ahead may take; more is a slip of the keyboard.
@@ -39,6 +40,23 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Run the whole loop on a small dataset in the program, and write a report
+    #[command(after_help = "Examples:
+  refactor-vla demo
+  refactor-vla demo --out runs/demo --resume
+
+It takes some minutes on two cores. `report.html` in the directory shows what was found.")]
+    Demo(DemoArgs),
+    /// Run the whole loop on datasets: world model, skills, library, policy, report
+    #[command(after_help = "Examples:
+  refactor-vla run --dataset demos/libero_goal --out runs/goal
+  refactor-vla run --dataset demos/libero_goal --out runs/goal --resume
+  refactor-vla run --dataset demos/libero_goal demos/libero_10 --features features \\
+      --preset m188 --set cycle.iterations=3 --device cuda:0 --out runs/two
+
+Ctrl-C ends it where it is, and so does anything else; `--resume` goes on with the result of a run
+that was never stopped.")]
+    Run(RunArgs),
     /// Check, evaluate and show programs
     #[command(subcommand)]
     Program(ProgramCommand),
@@ -230,7 +248,7 @@ pub(crate) struct FeaturesArgs {
 }
 
 /// Which column is what.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Columns")]
 pub(crate) struct KeyArgs {
     /// The column of states [default: detected]

@@ -13,6 +13,7 @@ mod features;
 mod files;
 mod library;
 mod program;
+mod run;
 mod table;
 mod train;
 mod vocabulary;
@@ -30,6 +31,8 @@ fn main() -> ExitCode {
         Command::Data(command) => data::run(command),
         Command::Features(options) => features::run(&options),
         Command::Train(command) => train::run(&command),
+        Command::Run(options) => run::run(&options),
+        Command::Demo(options) => run::demo(&options),
         Command::Eval(command) => eval::run(&command),
         Command::Completions { shell } => completions::run(shell),
     };

@@ -312,7 +312,7 @@ fn label(root: &Root, key: &str, values: &[i64]) -> Label {
 }
 
 /// The names of a label's values, from a file of `meta` that says which column it is about.
-fn names_of(root: &Root, key: &str) -> Option<Vec<String>> {
+pub(crate) fn names_of(root: &Root, key: &str) -> Option<Vec<String>> {
     #[derive(serde::Deserialize)]
     struct Names {
         feature: String,

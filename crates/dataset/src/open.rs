@@ -110,6 +110,11 @@ impl Dataset {
         &self.columns
     }
 
+    /// The names of a label's values, such as those of phases, where a file of `meta` gives them.
+    pub fn label_names(&self, key: &str) -> Option<Vec<String>> {
+        crate::inspect::names_of(&self.root, key)
+    }
+
     /// The number of frames.
     pub fn frames(&self) -> usize {
         self.columns.len()

@@ -17,6 +17,18 @@ pub enum Error {
     /// Points could not be clustered or scored.
     #[error(transparent)]
     Clustering(#[from] clustering::ClusteringError),
+    /// Motions could not be made into skills.
+    #[error(transparent)]
+    Skills(#[from] skills::SkillError),
+    /// A library cannot be used.
+    #[error(transparent)]
+    Library(#[from] compression::LibraryError),
+    /// Programs cannot be refactored.
+    #[error(transparent)]
+    Programs(#[from] compression::LoadError),
+    /// A report cannot be written.
+    #[error(transparent)]
+    Report(#[from] report::ReportError),
     /// There is no such dataset.
     #[error("there is no dataset `{written}`")]
     NoDataset {

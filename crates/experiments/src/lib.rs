@@ -11,6 +11,7 @@
 
 pub mod amortizer_phase;
 mod batches;
+pub mod cycle;
 pub mod embeddings;
 pub mod error;
 pub mod kernel_agreement;

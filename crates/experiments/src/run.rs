@@ -13,6 +13,8 @@ use std::sync::atomic::AtomicBool;
 use candle_core::Device;
 use dataset::Split;
 use models::amortizer::{Amortizer, AmortizerConfig};
+use models::decoder::Decoder;
+use models::emitter::Emitter;
 use models::training::checkpoint::{self, MODEL};
 use models::training::distributed::Transport;
 use models::training::{Options, Progress, TrainConfig, load_model};
@@ -22,6 +24,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::cycle::{DecoderShape, EmitterShape};
 use crate::error::{Error, Result};
 use crate::prepared::Prepared;
 use crate::settings::Mode;
@@ -64,6 +67,10 @@ pub enum Phase {
     WorldModel,
     /// C.
     Amortizer,
+    /// B, from pictures and words to programs.
+    Emitter,
+    /// B, from programs to actions.
+    Decoder,
 }
 
 /// What a model carries: all that it needs to be used on data again. `M` is its shape.
@@ -196,6 +203,22 @@ pub fn load_amortizer_with(
 ) -> Result<Loaded<Amortizer, AmortizerConfig>> {
     load(run, device, Phase::Amortizer, weights, |parameters, record: &Record<AmortizerConfig>| {
         Ok(Amortizer::new(&mut parameters.root(), record.model, record.widths)?)
+    })
+}
+
+/// The emitter of a finished run, by its directory.
+pub fn load_emitter(run: &Path, device: &Device) -> Result<Loaded<Emitter, EmitterShape>> {
+    load(run, device, Phase::Emitter, Weights::Learned, |parameters: &mut Parameters, record: &Record<EmitterShape>| {
+        let EmitterShape { config, .. } = &record.model;
+        Ok(Emitter::new(&mut parameters.root(), config, record.widths, record.model.symbols())?)
+    })
+}
+
+/// The decoder of a finished run, by its directory.
+pub fn load_decoder(run: &Path, device: &Device) -> Result<Loaded<Decoder, DecoderShape>> {
+    load(run, device, Phase::Decoder, Weights::Learned, |parameters: &mut Parameters, record: &Record<DecoderShape>| {
+        let DecoderShape { config, vocabulary } = &record.model;
+        Ok(Decoder::new(&mut parameters.root(), config, record.widths, vocabulary.len())?)
     })
 }
 

@@ -19,7 +19,8 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 
 /// Names and texts of the presets, from small to large.
-pub const PRESETS: [(&str, &str); 5] = [
+pub const PRESETS: [(&str, &str); 6] = [
+    ("demo", include_str!("../presets/demo.toml")),
     ("tiny", include_str!("../presets/tiny.toml")),
     ("pour", include_str!("../presets/pour.toml")),
     ("small", include_str!("../presets/small.toml")),
@@ -136,6 +137,9 @@ pub trait Settings: Serialize + DeserializeOwned {
     /// The name of the section.
     const SECTION: &'static str;
 
+    /// The shape to start from where a preset does not name one; without it a preset has to.
+    const SHAPE: Option<&'static str> = None;
+
     /// The paper's run with a model of a preset's shape.
     fn with_model(preset: &str) -> Result<Self>;
 
@@ -169,7 +173,7 @@ impl Settings for AmortizerSettings {
     }
 }
 
-fn checked(train: &TrainConfig, batch: Batch) -> Result<()> {
+pub(crate) fn checked(train: &TrainConfig, batch: Batch) -> Result<()> {
     train.validate()?;
     match batch.0 {
         0 | 1 => Err(Error::Settings(vec![format!("`batch` is {}, wanted 2 or more", batch.0)])),
@@ -195,9 +199,10 @@ pub fn resolve<S: Settings>(preset: &str, sets: &[String]) -> Result<S> {
         Some(toml::Value::Table(section)) => section,
         Some(other) => return Err(damaged(&format!("`{}` is {}, wanted a section", S::SECTION, other.type_str()))),
     };
-    let base = match section.remove("preset") {
-        None => return Err(damaged(&format!("`{}.preset` is missing: the shape to start from", S::SECTION))),
-        Some(name) => S::with_model(name.as_str().unwrap_or_default())?,
+    let base = match (section.remove("preset"), S::SHAPE) {
+        (Some(name), _) => S::with_model(name.as_str().unwrap_or_default())?,
+        (None, Some(shape)) => S::with_model(shape)?,
+        (None, None) => return Err(damaged(&format!("`{}.preset` is missing: the shape to start from", S::SECTION))),
     };
     let mut tree = serde_json::to_value(&base).map_err(|error| damaged(&error))?;
     let first = tree.clone();

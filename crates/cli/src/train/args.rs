@@ -89,7 +89,7 @@ pub(crate) struct SourceArgs {
 }
 
 /// Where features come from.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct FeatureArgs {
     /// Whose features: a name such as `dinov2-small cls`, or `pixels:SIDE`, which needs no weights
     /// [default: the only ones that are there]

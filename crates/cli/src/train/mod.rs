@@ -21,7 +21,7 @@ use serde_json::json;
 
 use self::args::{AmortizerArgs, PhaseArgs, WorldModelArgs};
 pub(crate) use self::args::{FeatureArgs, SourceArgs, TrainCommand};
-pub(crate) use self::watch::{filling, stop_flag, training};
+pub(crate) use self::watch::{Stages, filling, stop_flag, training};
 use crate::args::KeyArgs;
 use crate::data::overrides;
 use crate::failure::{Failure, Problem};

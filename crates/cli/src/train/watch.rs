@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dataset::features::Filling;
+use experiments::cycle::Told;
 use indicatif::{ProgressBar, ProgressStyle};
 use models::training::Progress;
 
@@ -37,6 +38,53 @@ pub(crate) fn training<T>(what: &str, steps: u64, work: impl FnOnce(&mut dyn FnM
     });
     bar.finish_and_clear();
     done
+}
+
+/// The stages of a run: a line for each, and a bar while one trains.
+pub(crate) struct Stages {
+    name: String,
+    bar: Option<ProgressBar>,
+}
+
+impl Stages {
+    pub(crate) fn new() -> Stages {
+        Stages { name: String::new(), bar: None }
+    }
+
+    /// Tells what a run told.
+    pub(crate) fn told(&mut self, told: &Told<'_>) {
+        match told {
+            Told::Stage { name, done } => {
+                self.finish();
+                self.name = (*name).to_owned();
+                say(&format!("{name}{}", if *done { ": done before" } else { "" }));
+            }
+            Told::Training(Progress { step, steps, loss, per_second, unit, eta_seconds, .. }) => {
+                self.bar = self.bar.take().or_else(|| bar(*steps, "{elapsed} {bar:30} {pos}/{len} {msg}"));
+                if let Some(bar) = &self.bar {
+                    bar.set_position(*step);
+                    let (name, left) = (&self.name, time(*eta_seconds));
+                    bar.set_message(format!("{name}, loss {loss:.4}, {per_second:.0} {unit}/s, {left} left"));
+                }
+            }
+            Told::Judged { candidate, figures } => {
+                let verdict = if figures.admitted { "admitted" } else { "refused" };
+                say(&format!("  {verdict}: {} ({:.1} nats)", candidate.body, candidate.gain));
+            }
+        }
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn finish(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// One line on stderr.
+fn say(line: &str) {
+    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
 /// Makes features with a bar.

@@ -1,0 +1,222 @@
+//! `run` and `demo`: the whole loop, with a report. `report` writes the page of a run again.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use experiments::cycle::driver::SUMMARY;
+use experiments::cycle::{RunOptions, RunSettings, RunSummary, run as run_loop};
+use models::DeviceChoice;
+use serde_json::json;
+
+use crate::args::KeyArgs;
+use crate::failure::{Failure, Problem};
+use crate::files;
+use crate::table::{Align, table};
+use crate::train::{FeatureArgs, SourceArgs, Stages, prepared, stop_flag};
+
+/// What the demo is made from.
+const DEMO_DATASET: &str = "embedded:libero_goal_mini";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunArgs {
+    /// The dataset: a directory, or `embedded:libero_goal_mini`; several give a run each, in directories of their own
+    #[arg(long, value_name = "DIR", required = true, num_args = 1..)]
+    pub(crate) dataset: Vec<String>,
+    #[command(flatten)]
+    pub(crate) features: FeatureArgs,
+    /// The directory to make: settings, models, library, report
+    #[arg(long, value_name = "RUN")]
+    pub(crate) out: PathBuf,
+    /// Sizes and lengths: `demo`, `tiny`, `small`, `m188`, `m430`, or a TOML file of differences
+    #[arg(long, value_name = "PRESET", default_value = "small")]
+    pub(crate) preset: String,
+    #[command(flatten)]
+    pub(crate) how: HowArgs,
+    #[command(flatten)]
+    pub(crate) keys: KeyArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct DemoArgs {
+    /// The directory to make
+    #[arg(long, value_name = "RUN", default_value = "demo-run")]
+    pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) how: HowArgs,
+}
+
+/// What both take.
+#[derive(Debug, clap::Args)]
+pub(crate) struct HowArgs {
+    /// Change a setting, such as `cycle.iterations=3` or `wake.emitter.train.steps=100`; may be given several times
+    #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
+    pub(crate) sets: Vec<String>,
+    /// Go on with the run in the directory, if there is one
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Of everything: the same seed gives the same library
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// `auto`, `cpu` or `cuda:N`
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(crate) device: DeviceChoice,
+    /// Print JSON instead of a summary
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The whole loop on datasets of the user.
+pub(crate) fn run(options: &RunArgs) -> Result<(), Failure> {
+    let settings = RunSettings::resolve(&options.preset, &options.how.sets)?;
+    let mut made = Vec::new();
+    for dataset in &options.dataset {
+        let source = SourceArgs { dataset: dataset.clone(), features: options.features.clone() };
+        let out = match options.dataset.len() {
+            1 => options.out.clone(),
+            _ => options.out.join(name_of(dataset)),
+        };
+        let summary = one(&source, &options.keys, &settings, &options.preset, &out, &options.how)?;
+        made.push((out, summary));
+    }
+    tell(&made, options.how.json)
+}
+
+/// The whole loop on the dataset in the program.
+pub(crate) fn demo(options: &DemoArgs) -> Result<(), Failure> {
+    let settings = RunSettings::resolve("demo", &options.how.sets)?;
+    let source = SourceArgs { dataset: DEMO_DATASET.to_owned(), features: FeatureArgs::default() };
+    let summary = one(&source, &KeyArgs::default(), &settings, "demo", &options.out, &options.how)?;
+    tell(&[(options.out.clone(), summary)], options.how.json)
+}
+
+fn one(
+    source: &SourceArgs,
+    keys: &KeyArgs,
+    settings: &RunSettings,
+    preset: &str,
+    out: &Path,
+    how: &HowArgs,
+) -> Result<RunSummary, Failure> {
+    let (device, stop) = (how.device.open()?, stop_flag()?);
+    let prepared = prepared(source, keys, settings.world_model.model.horizon)?;
+    let mut stages = Stages::new();
+    let made = run_loop(
+        &prepared,
+        settings,
+        RunOptions {
+            out,
+            resume: how.resume,
+            preset,
+            seed: how.seed,
+            device: &device,
+            stop: Some(stop),
+            tell: &mut |told| stages.told(&told),
+            runs_on: on(&device),
+            command: command(source, preset, out, how),
+        },
+    );
+    stages.finish();
+    made?.ok_or_else(|| {
+        Problem::new("stopped; what is done is kept")
+            .fact("run", out.display())
+            .hint("the same command with `--resume` goes on where it stopped")
+            .into()
+    })
+}
+
+fn on(device: &experiments::Device) -> String {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    if device.is_cpu() { format!("cpu, {threads} threads") } else { "cuda".to_owned() }
+}
+
+/// The command that makes the run again.
+fn command(source: &SourceArgs, preset: &str, out: &Path, how: &HowArgs) -> String {
+    let mut text = match (preset, source.dataset.as_str()) {
+        ("demo", DEMO_DATASET) => "refactor-vla demo".to_owned(),
+        _ => format!("refactor-vla run --dataset {} --preset {preset}", source.dataset),
+    };
+    for set in &how.sets {
+        let _ = write!(text, " --set {set}");
+    }
+    let _ = write!(text, " --seed {} --out {}", how.seed, out.display());
+    text
+}
+
+/// The last part of a dataset's path or name.
+fn name_of(dataset: &str) -> String {
+    let last = dataset.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or(dataset);
+    last.to_owned()
+}
+
+fn tell(made: &[(PathBuf, RunSummary)], json: bool) -> Result<(), Failure> {
+    if json {
+        let all: Vec<_> = made.iter().map(|(out, summary)| json!({ "run": out, "summary": summary })).collect();
+        return files::print(&files::json_bytes(&all)?);
+    }
+    let text: Vec<String> = made.iter().map(|(out, summary)| story(out, summary)).collect();
+    files::print(text.join("\n").as_bytes())
+}
+
+/// A run in words.
+fn story(out: &Path, summary: &RunSummary) -> String {
+    let (learned, held_out) = summary.demonstrations;
+    let library = summary.refactor.last().map(|last| &last.library);
+    let entries = library.map_or(0, compression::Library::len);
+    let judged: usize = summary.refactor.iter().map(|one| one.candidates.len()).sum();
+    let mut text = format!(
+        "{}: {learned} demonstrations to learn from, {held_out} held out\n\
+         {} stretches of motion, {} skills; of {judged} candidate programs {entries} are in the library\n",
+        summary.dataset, summary.segments, summary.skills
+    );
+    if let Some(phases) = &summary.skill_phases {
+        let _ = writeln!(
+            text,
+            "skills against true phases on held-out frames: purity {:.3}, NMI {:.3}, boundary F1 {:.3}",
+            phases.purity, phases.nmi, phases.boundary_f1
+        );
+    }
+    if let (Some(first), Some(last)) = (summary.refactor.first(), summary.refactor.last()) {
+        let _ = writeln!(
+            text,
+            "description length: {:.0} nats before, {:.0} after ({:.0} of them the library)",
+            first.before.total(),
+            last.after.total(),
+            last.after.library
+        );
+    }
+    for entry in library.iter().flat_map(|library| library.entries()) {
+        let _ =
+            writeln!(text, "  {} : {}   {} uses, {:.1} nats", entry.name, entry.principal_type, entry.uses, entry.gain);
+        let _ = writeln!(text, "    {}", entry.body);
+    }
+    let _ = write!(text, "\n{}", policies(summary));
+    let _ = writeln!(text, "\nreport: {}", out.join("report.html").display());
+    let _ = writeln!(text, "figures: {}", out.join(SUMMARY).display());
+    text
+}
+
+/// The policy with and without the library.
+fn policies(summary: &RunSummary) -> String {
+    let columns = [
+        ("held-out episodes", Align::Left),
+        ("token accuracy", Align::Right),
+        ("exact match", Align::Right),
+        ("velocity error", Align::Right),
+        ("rewritten", Align::Right),
+        ("entries used", Align::Right),
+    ];
+    let rows: Vec<Vec<String>> = [("with the library", &summary.with_library), ("without", &summary.without_library)]
+        .into_iter()
+        .map(|(name, wake)| {
+            vec![
+                name.to_owned(),
+                format!("{:.3}", wake.scores.token_accuracy),
+                format!("{:.3}", wake.scores.exact),
+                format!("{:.3}", wake.scores.velocity),
+                format!("{}/{}", wake.rewriting.rewritten, wake.rewriting.demonstrations),
+                format!("{}/{}", wake.rewriting.entries_used, wake.rewriting.entries),
+            ]
+        })
+        .collect();
+    table(&columns, &rows)
+}

@@ -1,0 +1,114 @@
+//! Episodes as stretches of motion: what the loop's programs are about.
+
+use std::ops::Range;
+
+use clustering::Points;
+use dataset::{Dataset, EpisodeId};
+use serde::{Deserialize, Serialize};
+use skills::{ActionLayout, SegmentConfig, segment};
+
+use crate::error::Result;
+use crate::prepared::Prepared;
+
+/// One episode, cut at its change points.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Demonstration {
+    /// Which episode.
+    pub episode: EpisodeId,
+    /// Its frames in the dataset.
+    pub frames: Range<usize>,
+    /// What it was told to do.
+    pub instruction: String,
+    /// Whether it is for judging alone.
+    pub held_out: bool,
+    /// Stretches of frames of the dataset, in order, that cover the episode.
+    pub segments: Vec<Range<usize>>,
+}
+
+/// A stretch of motion, by demonstration and place in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SegmentId {
+    /// The demonstration, by its place among all.
+    pub demonstration: usize,
+    /// The segment, by its place in the demonstration.
+    pub segment: usize,
+}
+
+/// All episodes of a dataset, cut.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Demonstrations {
+    /// One for each episode, in their order.
+    pub all: Vec<Demonstration>,
+    /// Which column of an action is what.
+    pub layout: ActionLayout,
+}
+
+impl Demonstrations {
+    /// Cuts the episodes of a dataset.
+    pub fn new(prepared: &Prepared, config: &SegmentConfig) -> Result<Demonstrations> {
+        let dataset = &prepared.source.dataset;
+        let layout = layout_of(dataset);
+        let states = &dataset.columns().states;
+        let cut = |(at, span): (usize, &dataset::EpisodeSpan)| -> Result<Demonstration> {
+            let frames = span.frames.clone();
+            let states = states.values.get(frames.start * states.width..frames.end * states.width);
+            let states = states.map(|values| Points::new(values, dataset.columns().states.width)).transpose()?;
+            let found = segment(rows(dataset, &frames)?, states, &layout, config)?;
+            let episode = EpisodeId(at as u32);
+            Ok(Demonstration {
+                episode,
+                instruction: dataset.tasks().get(span.task.0 as usize).cloned().unwrap_or_default(),
+                held_out: prepared.split.held_out.contains(&episode),
+                segments: found.into_iter().map(|one| frames.start + one.start..frames.start + one.end).collect(),
+                frames,
+            })
+        };
+        let all: Result<Vec<Demonstration>> = dataset.spans().iter().enumerate().map(cut).collect();
+        Ok(Demonstrations { all: all?, layout })
+    }
+
+    /// The demonstrations that are learned from, or those that are not.
+    pub fn which(&self, held_out: bool) -> Vec<usize> {
+        (0..self.all.len()).filter(|at| self.all[*at].held_out == held_out).collect()
+    }
+
+    /// All segments of some demonstrations, in order.
+    pub fn segments_of(&self, demonstrations: &[usize]) -> Vec<SegmentId> {
+        let of = |demonstration: usize| {
+            (0..self.all[demonstration].segments.len()).map(move |segment| SegmentId { demonstration, segment })
+        };
+        demonstrations.iter().flat_map(|at| of(*at)).collect()
+    }
+
+    /// The frames of a segment.
+    pub fn frames(&self, id: SegmentId) -> Range<usize> {
+        self.all[id.demonstration].segments[id.segment].clone()
+    }
+
+    /// The segment of a demonstration that a frame lies in.
+    pub fn segment_at(&self, demonstration: usize, frame: usize) -> usize {
+        let segments = &self.all[demonstration].segments;
+        segments.partition_point(|one| one.end <= frame).min(segments.len().saturating_sub(1))
+    }
+}
+
+/// Rows of actions.
+pub(crate) fn rows<'a>(dataset: &'a Dataset, frames: &Range<usize>) -> Result<Points<'a>> {
+    let actions = &dataset.columns().actions;
+    Ok(Points::new(&actions.values[frames.start * actions.width..frames.end * actions.width], actions.width)?)
+}
+
+/// Seven columns are six axes and a gripper, as LIBERO has them; others are axes alone. Commands that stay within ±1 are
+/// taken to be limited to that.
+fn layout_of(dataset: &Dataset) -> ActionLayout {
+    let actions = &dataset.columns().actions;
+    let limited = actions.values.iter().all(|value| value.abs() <= 1.0 + 1e-6);
+    ActionLayout {
+        width: actions.width,
+        gripper: if actions.width == 7 { Some(6) } else { None },
+        limit: if limited { Some(1.0) } else { None },
+        ..ActionLayout::default()
+    }
+}

@@ -1,0 +1,582 @@
+//! The loop (SPEC §9): world model once, then T times wake, sleep, refactor; then the policy with the library beside one
+//! without.
+//!
+//! ```text
+//! RUN/config.json            how it was made, before anything else
+//!     world_model/           phase A
+//!     t1/emitter, decoder/   phase B on programs written with F₀   t1/wake.json
+//!     t1/amortizer/          phase C                               t1/sleep.json
+//!     t1/refactor.json       candidates, gates, F₁
+//!     t2/ …
+//!     with/, without/        the policy with F_T and without a library, from the same start
+//!     library.json, library.txt, summary.json
+//! ```
+//! **Every stage is a function of the stages before it**, and is there or is not: a file appears whole, a model when its
+//! training has ended. So a run that was killed anywhere is resumed by doing what is not there yet, and ends the same.
+//!
+//! Departure: k_χ is trained anew in each iteration, as the paper says, but M_φ, which teaches it, does not change; what
+//! differs is the seed. Classes of segments come from D_φ itself, of which k_χ's cosine is a poor stand-in on our data
+//! (results/kernel).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use candle_core::Device;
+use clustering::{KMeansConfig, Points, kmeans};
+use compression::{Library, PosteriorConfig, PruneConfig, RefactorConfig, Verdict, posterior, prune, refactor};
+use language::{TermId, TermStore, parse};
+use models::FragmentTable;
+use models::emitter::{Growth, Vocabulary, WordVocabulary};
+use models::noise::mix;
+use models::training::checkpoint::MODEL;
+use models::training::distributed::Alone;
+use models::training::{Outcome, Progress};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use skills::{PhaseScores, ReplayScores, score_phases, score_replay};
+
+use super::classes::Classes;
+use super::corpus::{Corpus, Written};
+use super::demonstrations::{Demonstrations, rows};
+use super::gates::{Figures, Gates};
+use super::samples::Samples;
+use super::settings::RunSettings;
+use super::story::{Telling, tell};
+use super::summary::{JudgedCandidate, PrunedEntry, Refactored, Rewriting, RunSummary, SleepScores, WakeResult};
+use super::wake::{Before, DECODER, EMITTER, Policy, Wake, table};
+use crate::amortizer_phase::{Teacher, train_amortizer};
+use crate::embeddings::amortized;
+use crate::error::{Error, Result};
+use crate::prepared::Prepared;
+use crate::run::{CONFIG, Launch, load_amortizer, read_json, write_json, write_text};
+use crate::scores::{TOLERANCE, agreement};
+use crate::world_model_phase::train_world_model;
+
+/// How a run is made.
+pub struct RunOptions<'a> {
+    /// Its directory.
+    pub out: &'a Path,
+    /// Whether to go on with what is there.
+    pub resume: bool,
+    /// The name or path of the preset, for the record.
+    pub preset: &'a str,
+    /// Of everything.
+    pub seed: u64,
+    /// Where it runs.
+    pub device: &'a Device,
+    /// Set by someone else to end it early.
+    pub stop: Option<&'a AtomicBool>,
+    /// Hears how it goes.
+    pub tell: &'a mut dyn FnMut(Told<'_>),
+    /// The device in words, for the report.
+    pub runs_on: String,
+    /// The command that makes it again, for the report.
+    pub command: String,
+}
+
+/// What a run tells while it goes.
+pub enum Told<'a> {
+    /// A stage begins; `done` says that it was there already.
+    Stage {
+        /// Its name, such as `t1 wake: emitter`.
+        name: &'a str,
+        /// Whether there is nothing to do.
+        done: bool,
+    },
+    /// A training goes on.
+    Training(&'a Progress),
+    /// A candidate was judged.
+    Judged {
+        /// Its name and body.
+        candidate: &'a compression::Candidate,
+        /// What the gates found.
+        figures: &'a Figures,
+    },
+}
+
+/// The summary of a finished run.
+pub const SUMMARY: &str = "summary.json";
+
+/// How long a run has taken: the one file that is not the same for a run that was killed.
+const TIME: &str = "time.json";
+
+/// Makes a run, or goes on with one. `None` if it was told to stop.
+pub fn run(prepared: &Prepared, settings: &RunSettings, options: RunOptions<'_>) -> Result<Option<RunSummary>> {
+    let before = existing::<Value>(&options.out.join(TIME)).ok().flatten();
+    let before = before.and_then(|time| time["seconds"].as_f64()).unwrap_or(0.0);
+    let mut driver = Driver { prepared, settings, options, started: Instant::now(), before };
+    driver.begin()?;
+    match driver.go() {
+        Err(Stopped::Told) => Ok(None),
+        Err(Stopped::Failed(error)) => Err(error),
+        Ok(summary) => Ok(Some(summary)),
+    }
+}
+
+/// Why a run did not come to its end.
+enum Stopped {
+    Told,
+    Failed(Error),
+}
+
+impl<E: Into<Error>> From<E> for Stopped {
+    fn from(error: E) -> Stopped {
+        Stopped::Failed(error.into())
+    }
+}
+
+type Going<T> = std::result::Result<T, Stopped>;
+
+struct Driver<'a, 'o> {
+    prepared: &'a Prepared,
+    settings: &'a RunSettings,
+    options: RunOptions<'o>,
+    started: Instant,
+    /// Seconds of earlier tries.
+    before: f64,
+}
+
+/// What all stages after the world model look at.
+pub(super) struct World {
+    teacher: Teacher,
+    table: FragmentTable,
+    pub(super) demonstrations: Demonstrations,
+    pub(super) classes: Classes,
+    pub(super) corpus: Corpus,
+    /// Places among demonstrations of those that are learned from.
+    training: Vec<usize>,
+    words: WordVocabulary,
+}
+
+impl Driver<'_, '_> {
+    /// Writes how the run is made, or looks whether the one that is there is made the same way.
+    fn begin(&self) -> Result<()> {
+        let out = self.options.out;
+        let config = json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "preset": self.options.preset,
+            "seed": self.options.seed,
+            "source": self.prepared.source.record(),
+            "split": self.prepared.split,
+            "settings": self.settings,
+        });
+        let exists = |reason: &str| Error::RunExists { run: out.to_owned(), reason: reason.to_owned() };
+        if out.is_file() {
+            return Err(exists("is a file, wanted a directory to make"));
+        }
+        let path = out.join(CONFIG);
+        if path.is_file() {
+            if !self.options.resume {
+                return Err(exists("has a run in it"));
+            }
+            let written: Value = read_json(&path)?;
+            return match differences(&written, &config, "") {
+                found if found.is_empty() => Ok(()),
+                found => Err(Error::RunExists {
+                    run: out.to_owned(),
+                    reason: format!("has a run with other settings in it: {}", found.join(", ")),
+                }),
+            };
+        }
+        if out.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+            return Err(exists("has other files in it"));
+        }
+        fs::create_dir_all(out).map_err(Error::file(out))?;
+        write_json(&path, &config)
+    }
+
+    fn go(&mut self) -> Going<RunSummary> {
+        let world = self.world()?;
+        let mut library = Library::new();
+        let (mut wake, mut sleep, mut refactored) = (Vec::new(), Vec::new(), Vec::<Refactored>::new());
+        let mut vocabulary = Vocabulary::new();
+        for t in 1..=self.settings.cycle.iterations {
+            let folder = self.options.out.join(format!("t{t}"));
+            let before = if t > 1 { Some(self.options.out.join(format!("t{}", t - 1))) } else { None };
+            let names = (format!("t{t}"), folder.clone());
+            wake.push(self.wake(&world, &library, &mut vocabulary, names, before.as_deref())?);
+            sleep.push(self.sleep(&world, t, &folder)?);
+            let found = self.refactor(&world, &library, t, &folder)?;
+            library = found.library.clone();
+            refactored.push(found);
+        }
+        let mut last = |name: &str, library: &Library| {
+            let mut fresh = Vocabulary::new();
+            let names = (name.to_owned(), self.options.out.join(name));
+            self.wake(&world, library, &mut fresh, names, None)
+        };
+        let with_library = last("with", &library)?;
+        let without_library = last("without", &Library::new())?;
+        let summary = RunSummary {
+            dataset: self.prepared.source.name.clone(),
+            demonstrations: (world.training.len(), world.demonstrations.all.len() - world.training.len()),
+            segments: world.demonstrations.segments_of(&world.training).len(),
+            skills: world.corpus.alphabet.skills.len(),
+            skill_phases: skill_phases(self.prepared, &world)?,
+            replay: replay(self.prepared, &world)?,
+            unknown_instructions: world.corpus.unknown.clone(),
+            wake,
+            sleep,
+            refactor: refactored,
+            with_library,
+            without_library,
+        };
+        let out = self.options.out;
+        write_json(&out.join("library.json"), &library)?;
+        write_text(&out.join("library.txt"), library.to_text().as_bytes())?;
+        write_json(&out.join("skills.json"), &world.corpus.alphabet)?;
+        write_json(&out.join(SUMMARY), &summary)?;
+        self.stage("report", false)?;
+        let telling = Telling {
+            out,
+            preset: self.options.preset,
+            seed: self.options.seed,
+            device: self.options.runs_on.clone(),
+            seconds: self.seconds(),
+            command: self.options.command.clone(),
+        };
+        let report = tell(self.prepared, self.settings, &world, &summary, &library, &telling)?;
+        write_text(&out.join("report.json"), report.to_json()?.as_bytes())?;
+        write_text(&out.join("report.html"), report::render(&report).as_bytes())?;
+        Ok(summary)
+    }
+
+    /// Phase A, then segments, classes and programs, which are made anew each time: they cost less than they would to keep.
+    fn world(&mut self) -> Going<World> {
+        let folder = self.options.out.join("world_model");
+        if self.stage("world model", folder.join(MODEL).is_file())? {
+            let (prepared, settings) = (self.prepared, &self.settings.world_model);
+            finished(launched(&mut self.options, &folder, b"world model", |launch| {
+                train_world_model(prepared, settings, launch)
+            })?)?;
+        }
+        self.stage("segments, classes, programs", false)?;
+        let (prepared, device) = (self.prepared, self.options.device);
+        let teacher = Teacher::load(&folder, device)?;
+        let loaded = &teacher.loaded;
+        let discount = loaded.record.model.discount;
+        let table = prepared.table(loaded.record.scales.clone(), device, loaded.parameters.precision(), discount)?;
+        let cycle = &self.settings.cycle;
+        let demonstrations = Demonstrations::new(prepared, &cycle.segments)?;
+        let classes =
+            Classes::new(prepared, &demonstrations, loaded, &table, &cycle.classes, seed(&self.options, b"classes"))?;
+        let corpus = Corpus::new(prepared, &demonstrations, &classes, &cycle.alphabet)?;
+        let (training, words) = (demonstrations.which(false), Samples::words(&demonstrations));
+        Ok(World { teacher, table, demonstrations, classes, corpus, training, words })
+    }
+
+    /// Phase B with a library. The vocabulary grows by what the library and the training programs have.
+    fn wake(
+        &mut self,
+        world: &World,
+        library: &Library,
+        vocabulary: &mut Vocabulary,
+        (name, folder): (String, PathBuf),
+        before: Option<&Path>,
+    ) -> Going<WakeResult> {
+        let (mut written, compiled) = world.corpus.compiled(library, self.settings.cycle.refactor.strategy)?;
+        let old = vocabulary.clone();
+        vocabulary.extend_with_signature(&written.store, &written.signature);
+        let programs = training_programs(world, &mut written)?;
+        vocabulary.extend_with_terms(&mut written.store, &programs);
+        let done: Option<WakeResult> = existing(&folder.join("wake.json"))?;
+        if let Some(done) = done {
+            self.stage(&format!("{name} wake"), true)?;
+            return Ok(done);
+        }
+        let (prepared, settings) = (self.prepared, &self.settings.wake);
+        let data = table(prepared, self.options.device, settings)?;
+        let samples = Samples::new(prepared, &world.demonstrations, &mut written, vocabulary, &world.words)?;
+        let wake = Wake { prepared, table: &data, samples: &samples, vocabulary, words: &world.words, settings };
+        let growth = Growth::between(&old, vocabulary, &mut written.store, &written.signature)?;
+        let before = before.map(|run| Before { run, growth });
+        let places = (folder.join(EMITTER), folder.join(DECODER));
+        self.stage(&format!("{name} wake: emitter"), places.0.join(MODEL).is_file())?;
+        let train = |launch: Launch<'_>| wake.emitter(launch, before.as_ref());
+        let emitter = launched(&mut self.options, &places.0, b"emitter", train)?;
+        let emitter = emitter.ok_or(Stopped::Told)?;
+        self.stage(&format!("{name} wake: decoder"), places.1.join(MODEL).is_file())?;
+        let train = |launch: Launch<'_>| wake.decoder(launch, before.as_ref());
+        let decoder = launched(&mut self.options, &places.1, b"decoder", train)?;
+        let decoder = decoder.ok_or(Stopped::Told)?;
+        self.stage(&format!("{name} wake: held-out figures"), false)?;
+        let scores = wake.scores(&Policy { emitter, decoder }, &mut written)?;
+        let count = world.demonstrations.all.len();
+        let rewritten = (0..count).filter(|at| compiled.rewritten[*at] || compiled.rewritten[count + at]).count();
+        let rewriting = Rewriting {
+            demonstrations: count,
+            rewritten,
+            entries_used: compiled.entries_used(),
+            entries: library.len(),
+        };
+        let result = WakeResult { scores, rewriting, vocabulary: vocabulary.len() };
+        write_json(&folder.join("wake.json"), &result)?;
+        Ok(result)
+    }
+
+    /// Phase C, and k_χ's clusters of the probe.
+    fn sleep(&mut self, world: &World, t: u32, folder: &Path) -> Going<SleepScores> {
+        let (run, path) = (folder.join("amortizer"), folder.join("sleep.json"));
+        if self.stage(&format!("t{t} sleep: amortizer"), run.join(MODEL).is_file())? {
+            let (prepared, settings) = (self.prepared, &self.settings.amortizer);
+            finished(launched(&mut self.options, &run, format!("amortizer {t}").as_bytes(), |launch| {
+                train_amortizer(prepared, settings, Some(&world.teacher), launch)
+            })?)?;
+        }
+        if let Some(done) = existing(&path)? {
+            return Ok(done);
+        }
+        let (prepared, device) = (self.prepared, self.options.device);
+        let loaded = load_amortizer(&run, device)?;
+        let data = prepared.table(loaded.record.scales.clone(), device, loaded.parameters.precision(), 1.0)?;
+        let held_out = &prepared.held_out;
+        let probe = amortized(&loaded.model, &data, &held_out.probe_starts(), held_out.index.length())?;
+        let config = KMeansConfig { clusters: held_out.clusters, seed: self.options.seed, ..Default::default() };
+        let found = kmeans(Points::new(&probe.values, probe.width)?, &config)?;
+        let scores = SleepScores {
+            task: agreement(&held_out.tasks, &found.labels)?,
+            phase: held_out.phases.as_deref().map(|phases| agreement(phases, &found.labels)).transpose()?,
+        };
+        write_json(&path, &scores)?;
+        Ok(scores)
+    }
+
+    /// F_t from F_{t−1}: candidates through the gates, then pruning.
+    fn refactor(&mut self, world: &World, library: &Library, t: u32, folder: &Path) -> Going<Refactored> {
+        let path = folder.join("refactor.json");
+        let done: Option<Refactored> = existing(&path)?;
+        self.stage(&format!("t{t} refactor"), done.is_some())?;
+        if let Some(done) = done {
+            return Ok(done);
+        }
+        let cycle = &self.settings.cycle;
+        let World { corpus, classes, training, .. } = world;
+        let places: Vec<usize> = (0..classes.ids.len())
+            .filter(|at| training.binary_search(&classes.ids[*at].demonstration).is_ok())
+            .collect();
+        let epsilon = classes.epsilon(&places, cycle.gates.soundness_quantile);
+        let gates = Gates {
+            prepared: self.prepared,
+            table: &world.table,
+            demonstrations: &world.demonstrations,
+            training,
+            classes,
+            corpus,
+            model: &world.teacher.loaded.model,
+            largest_return: largest_return(self.prepared, world),
+            epsilon,
+            settings: &cycle.gates,
+            seed: seed(&self.options, b"verifier"),
+        };
+        let (store, programs) = rewritten(world, library, cycle.refactor.strategy)?;
+        let config = RefactorConfig {
+            iteration: t,
+            max_admitted: cycle.refactor.max_admitted,
+            max_judged: cycle.refactor.max_judged,
+            min_gain: if cycle.gates.length { cycle.gates.min_gain } else { 0.0 },
+            max_arity: cycle.refactor.max_arity,
+            threads: rayon::current_num_threads(),
+            max_steps: Some(cycle.refactor.max_steps),
+            ..RefactorConfig::default()
+        };
+        let (mut failed, tell) = (None, &mut self.options.tell);
+        let stop = self.options.stop;
+        let step = refactor(&store, &corpus.base, library, &programs, &config, |candidate| {
+            let told = stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+            let verdict = if failed.is_some() || told { Ok(None) } else { gates.judge(candidate).map(Some) };
+            match verdict {
+                Ok(Some(verdict)) => {
+                    tell(Told::Judged { candidate, figures: &verdict.figures });
+                    Verdict { admitted: verdict.admitted, figures: Some(verdict.figures) }
+                }
+                Ok(None) => Verdict { admitted: false, figures: None },
+                Err(error) => {
+                    failed = Some(error);
+                    Verdict { admitted: false, figures: None }
+                }
+            }
+        })?;
+        if let Some(error) = failed {
+            return Err(Stopped::Failed(error));
+        }
+        self.unless_told()?;
+        let pruning = parsed(&world.corpus, &step.library, &step.programs).and_then(|(store, programs)| {
+            let config = PruneConfig { min_uses: cycle.refactor.min_uses, ..PruneConfig::default() };
+            Ok(prune(&store, &corpus.base, &step.library, &programs, config)?)
+        })?;
+        let (store, programs) = parsed(&world.corpus, &pruning.library, &pruning.programs)?;
+        let shares = posterior(&store, &corpus.base, &pruning.library, &programs, PosteriorConfig::default())?;
+        let found = Refactored {
+            library: shares.annotate(&pruning.library),
+            before: step.before,
+            after: pruning.after,
+            epsilon,
+            candidates: step.judged.into_iter().filter_map(judged).collect(),
+            pruned: pruning
+                .removed
+                .into_iter()
+                .map(|entry| PrunedEntry { name: entry.name, uses: entry.uses, reason: entry.reason })
+                .collect(),
+            end: step.end,
+            programs: pruning.programs,
+        };
+        write_json(&path, &found)?;
+        Ok(found)
+    }
+
+    /// Tells of a stage. Gives whether there is something to do.
+    fn stage(&mut self, name: &str, done: bool) -> Going<bool> {
+        self.unless_told()?;
+        (self.options.tell)(Told::Stage { name, done });
+        write_json(&self.options.out.join(TIME), &json!({ "seconds": self.seconds() }))?;
+        Ok(!done)
+    }
+
+    /// The time that the run has taken, earlier tries up to their last stage counted in.
+    fn seconds(&self) -> f64 {
+        self.before + self.started.elapsed().as_secs_f64()
+    }
+
+    fn unless_told(&self) -> Going<()> {
+        match self.options.stop {
+            Some(stop) if stop.load(Ordering::Relaxed) => Err(Stopped::Told),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn judged(one: compression::Judged<Option<Figures>>) -> Option<JudgedCandidate> {
+    let compression::Candidate { name, body, principal_type, uses, .. } = one.candidate;
+    Some(JudgedCandidate { name, body, principal_type, uses, figures: one.verdict.figures? })
+}
+
+/// A seed for each purpose.
+fn seed(options: &RunOptions<'_>, purpose: &[u8]) -> u64 {
+    mix(options.seed, purpose)
+}
+
+/// Runs a training, from its newest checkpoint if there is one.
+fn launched<T>(
+    options: &mut RunOptions<'_>,
+    run: &Path,
+    purpose: &[u8],
+    with: impl FnOnce(Launch<'_>) -> Result<T>,
+) -> Result<T> {
+    let (seed, tell) = (seed(options, purpose), &mut *options.tell);
+    with(Launch {
+        run,
+        resume: true,
+        preset: options.preset,
+        seed,
+        device: options.device,
+        transport: Arc::new(Alone::default()),
+        progress: &mut |told| tell(Told::Training(told)),
+        stop: options.stop,
+    })
+}
+
+fn finished(outcome: Outcome) -> Going<()> {
+    match outcome {
+        Outcome::Finished(_) => Ok(()),
+        Outcome::Stopped(_) => Err(Stopped::Told),
+    }
+}
+
+/// What was written before, if it was.
+fn existing<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+    if path.is_file() { read_json(path).map(Some) } else { Ok(None) }
+}
+
+/// Settings that differ, by name.
+fn differences(one: &Value, other: &Value, path: &str) -> Vec<String> {
+    match (one, other) {
+        (Value::Object(ones), Value::Object(others)) => {
+            let keys: std::collections::BTreeSet<&String> = ones.keys().chain(others.keys()).collect();
+            let nothing = Value::Null;
+            keys.into_iter()
+                .flat_map(|key| {
+                    let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                    differences(ones.get(key).unwrap_or(&nothing), others.get(key).unwrap_or(&nothing), &path)
+                })
+                .collect()
+        }
+        _ if one == other => Vec::new(),
+        _ => vec![format!("`{path}`")],
+    }
+}
+
+/// The training programs as they are with a library.
+fn rewritten(world: &World, library: &Library, strategy: compression::Strategy) -> Result<(TermStore, Vec<TermId>)> {
+    let corpus = &world.corpus;
+    let plain = corpus.programs(&world.training);
+    let compiled = compression::compile(&corpus.store, &corpus.base, library, &plain, strategy)?;
+    parsed(corpus, library, &compiled.programs)
+}
+
+/// Programs in concrete syntax as terms, in a store that extends the corpus's.
+pub(super) fn parsed(corpus: &Corpus, library: &Library, programs: &[String]) -> Result<(TermStore, Vec<TermId>)> {
+    let mut store = corpus.store.clone();
+    let signature = library.define(&mut store, &corpus.base)?;
+    let mut terms = Vec::with_capacity(programs.len());
+    for text in programs {
+        let parsed = parse(&mut store, &signature, text);
+        let refused = |error| Error::Mismatch(format!("a rewritten program does not parse: {error:?}"));
+        terms.push(parsed.map_err(refused)?.term);
+    }
+    Ok((store, terms))
+}
+
+/// All terms that training frames have as targets.
+fn training_programs(world: &World, written: &mut Written) -> Result<Vec<TermId>> {
+    let mut terms = Vec::new();
+    for at in &world.training {
+        terms.push(written.tasks[*at]);
+        let items: Vec<TermId> = written.items[*at].iter().map(|item| item.term).collect();
+        terms.extend(items);
+    }
+    Ok(terms)
+}
+
+/// The largest return that a training frame has before it.
+fn largest_return(prepared: &Prepared, world: &World) -> f64 {
+    let columns = prepared.source.dataset.columns();
+    let Some(rewards) = &columns.rewards else { return 0.0 };
+    let discount = world.teacher.loaded.record.model.discount;
+    let spans = prepared.source.dataset.spans();
+    let returns = models::fragments::returns_to_go(rewards, spans, discount);
+    let of = |at: &usize| world.demonstrations.all[*at].frames.clone();
+    world.training.iter().flat_map(of).map(|frame| f64::from(returns[frame])).fold(0.0, f64::max)
+}
+
+/// Held-out segments, by demonstration, within their episodes.
+fn held_out_segments(world: &World) -> (Vec<usize>, Vec<Vec<std::ops::Range<usize>>>) {
+    let held_out = world.demonstrations.which(true);
+    let within = |at: &usize| {
+        let one = &world.demonstrations.all[*at];
+        let first = one.frames.start;
+        one.segments.iter().map(|segment| segment.start - first..segment.end - first).collect()
+    };
+    let segments = held_out.iter().map(within).collect();
+    (held_out, segments)
+}
+
+fn skill_phases(prepared: &Prepared, world: &World) -> Result<Option<PhaseScores>> {
+    let Some(phases) = prepared.source.dataset.columns().labels.get("phase") else { return Ok(None) };
+    let (held_out, segments) = held_out_segments(world);
+    let truth: Vec<&[i64]> = held_out.iter().map(|at| &phases[world.demonstrations.all[*at].frames.clone()]).collect();
+    let calls = held_out.iter().map(|at| world.corpus.calls[*at].iter().map(|call| call.skill.0 as i64).collect());
+    let classes: Vec<Vec<i64>> = calls.collect();
+    Ok(Some(score_phases(&truth, &segments, &classes, TOLERANCE)?))
+}
+
+fn replay(prepared: &Prepared, world: &World) -> Result<ReplayScores> {
+    let (held_out, segments) = held_out_segments(world);
+    let dataset = &prepared.source.dataset;
+    let episodes: Result<Vec<Points<'_>>> =
+        held_out.iter().map(|at| rows(dataset, &world.demonstrations.all[*at].frames)).collect();
+    let calls: Vec<_> = held_out.iter().map(|at| world.corpus.calls[*at].clone()).collect();
+    Ok(score_replay(&world.corpus.alphabet, &episodes?, &segments, &calls)?)
+}

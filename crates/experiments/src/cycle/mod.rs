@@ -1,0 +1,30 @@
+//! The wake/sleep loop: a library of typed motor programs from demonstrations, and a policy that is driven by it (SPEC §7–§9).
+//!
+//! ```text
+//! episodes ─ demonstrations ─► segments ─ classes (D_φ) ─► skills ─ corpus ─► programs
+//!                                                                                │
+//!     library F_t ◄── gates (equivalence, verifier) ◄── candidates ◄─────────────┤  sleep
+//!         └──────► samples ─► emitter_phase, decoder_phase ─► wake scores ◄──────┘  wake
+//! ```
+//! [`driver`] runs it, [`settings`] are its settings and [`summary`] what it comes to.
+
+pub mod classes;
+pub mod corpus;
+mod decoder_phase;
+pub mod demonstrations;
+pub mod driver;
+mod emitter_phase;
+pub mod equivalence;
+pub mod gates;
+pub mod samples;
+pub mod settings;
+mod story;
+pub mod summary;
+mod verifier;
+pub mod wake;
+
+pub use decoder_phase::DecoderShape;
+pub use driver::{RunOptions, Told, run};
+pub use emitter_phase::EmitterShape;
+pub use settings::RunSettings;
+pub use summary::RunSummary;

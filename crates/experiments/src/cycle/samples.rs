@@ -1,0 +1,133 @@
+//! What wake learns from: each frame, with the programs that are right there.
+//!
+//! At a frame the emitter is to write two terms: the task, and what is done now, which is the part of the motion that the
+//! frame lies in and the part after it. The decoder is given both, and makes the next actions.
+
+use candle_core::Tensor;
+use dataset::{EpisodeId, FragmentIndex};
+use language::TermId;
+use models::FragmentTable;
+use models::decoder::{self, DecoderBatch, term_tensor};
+use models::emitter::{self, EmitterBatch, Encoded, Vocabulary, WordVocabulary, token_tensor, word_tensor};
+
+use super::corpus::Written;
+use super::demonstrations::Demonstrations;
+use crate::error::{Error, Result};
+use crate::prepared::Prepared;
+
+/// Rows for words that no instruction of the training data has.
+const BUCKETS: u32 = 64;
+
+/// Every frame with its words and programs as numbers.
+pub struct Samples {
+    /// The frames that are learned from, as fragments of one step.
+    pub training: FragmentIndex,
+    /// The frames that are judged by.
+    pub held_out: FragmentIndex,
+    /// Distinct programs as numbers.
+    targets: Vec<Encoded>,
+    /// For each frame its programs, by place in `targets`.
+    target_of: Vec<u32>,
+    /// Distinct instructions as numbers.
+    instructions: Vec<Vec<u32>>,
+    /// For each frame its instruction.
+    instruction_of: Vec<u32>,
+}
+
+impl Samples {
+    /// Programs as numbers of a vocabulary.
+    pub fn new(
+        prepared: &Prepared,
+        demonstrations: &Demonstrations,
+        written: &mut Written,
+        vocabulary: &Vocabulary,
+        words: &WordVocabulary,
+    ) -> Result<Samples> {
+        let bound = vocabulary.bind(&mut written.store)?;
+        let frames = prepared.source.dataset.frames();
+        let (mut target_of, mut instruction_of) = (vec![0; frames], vec![0; frames]);
+        let (mut targets, mut instructions) = (Vec::new(), Vec::new());
+        for (at, demonstration) in demonstrations.all.iter().enumerate() {
+            demonstration.frames.clone().for_each(|frame| instruction_of[frame] = instructions.len() as u32);
+            instructions.push(words.encode(&demonstration.instruction, usize::MAX));
+            let items = written.items[at].clone();
+            for (place, item) in items.iter().enumerate() {
+                let now = now(written, &items.iter().skip(place).take(2).map(|item| item.term).collect::<Vec<_>>())?;
+                let frames = item.segments.clone().filter_map(|segment| demonstration.segments.get(segment).cloned());
+                frames.flatten().for_each(|frame| target_of[frame] = targets.len() as u32);
+                targets.push(bound.encode(&written.store, &[written.tasks[at], now]));
+            }
+        }
+        let spans = prepared.source.dataset.spans();
+        let index = |episodes: &[EpisodeId]| FragmentIndex::new(spans, episodes, 1, 1);
+        let (training, held_out) = (index(&prepared.split.train)?, index(&prepared.split.held_out)?);
+        Ok(Samples { training, held_out, targets, target_of, instructions, instruction_of })
+    }
+
+    /// The words that the training instructions have.
+    pub fn words(demonstrations: &Demonstrations) -> WordVocabulary {
+        let training = demonstrations.all.iter().filter(|one| !one.held_out);
+        WordVocabulary::new(training.map(|one| one.instruction.as_str()), BUCKETS)
+    }
+
+    /// The programs of a frame as numbers.
+    pub fn target(&self, frame: usize) -> &Encoded {
+        &self.targets[self.target_of[frame] as usize]
+    }
+
+    /// The most tokens of a target.
+    pub fn longest(&self) -> usize {
+        self.targets.iter().map(|target| target.ids.len()).max().unwrap_or(0)
+    }
+
+    /// What the emitter learns at some frames; `words` is how many of an instruction it reads.
+    pub fn emitter_batch(&self, table: &FragmentTable, frames: &[usize], words: usize) -> models::Result<EmitterBatch> {
+        let seen = Seen::new(table, frames)?;
+        let instructions: Vec<Vec<u32>> =
+            frames.iter().map(|frame| self.instructions[self.instruction_of[*frame] as usize].clone()).collect();
+        let targets: Vec<Vec<u32>> = frames.iter().map(|frame| self.target(*frame).ids.clone()).collect();
+        let words = word_tensor(&instructions, words, table.device())?;
+        Ok(EmitterBatch {
+            condition: emitter::Condition { words, features: seen.features, states: Some(seen.states) },
+            tokens: token_tensor(&targets, table.device())?,
+        })
+    }
+
+    /// What the decoder learns at some frames; `tokens` is how many of a term it reads.
+    pub fn decoder_batch(
+        &self,
+        table: &FragmentTable,
+        frames: &[usize],
+        tokens: usize,
+        chunk: usize,
+    ) -> models::Result<DecoderBatch> {
+        let seen = Seen::new(table, frames)?;
+        let terms: Vec<Vec<u32>> = frames.iter().map(|frame| self.target(*frame).ids.clone()).collect();
+        let (actions, counted) = table.chunks(frames, chunk)?;
+        let terms = term_tensor(&terms, tokens, table.device())?;
+        Ok(DecoderBatch {
+            condition: decoder::Condition { terms, features: seen.features, states: Some(seen.states) },
+            actions,
+            counted,
+        })
+    }
+}
+
+/// What is seen at some frames: `[B, F]` and `[B, S]`.
+struct Seen {
+    features: Option<Tensor>,
+    states: Tensor,
+}
+
+impl Seen {
+    fn new(table: &FragmentTable, frames: &[usize]) -> models::Result<Seen> {
+        let batch = table.gather(frames, 1)?;
+        let features = if table.widths().features > 0 { Some(batch.features.squeeze(1)?) } else { None };
+        Ok(Seen { features, states: batch.states.squeeze(1)? })
+    }
+}
+
+/// What is done now: a part of the motion and the one after it.
+fn now(written: &mut Written, parts: &[TermId]) -> Result<TermId> {
+    written.store.seq(parts).map_err(|error| Error::Mismatch(format!("two parts of a motion do not join: {error}")))
+}

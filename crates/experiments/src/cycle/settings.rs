@@ -1,0 +1,173 @@
+//! The settings of a whole run: one section for each phase, and one for the loop around them.
+
+use compression::Strategy;
+use models::decoder::DecoderConfig;
+use models::emitter::EmitterConfig;
+use serde::{Deserialize, Serialize};
+use skills::{AlphabetConfig, SegmentConfig};
+
+use super::classes::ClassSettings;
+use super::gates::GateSettings;
+use super::wake::{DecoderSettings, EmitterSettings, WakeSettings};
+use crate::error::{Error, Result};
+use crate::settings::{AmortizerSettings, Settings, WorldModelSettings, checked, resolve};
+
+/// The loop around the phases.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CycleSettings {
+    /// T, outer iterations.
+    pub iterations: u32,
+    /// How episodes are cut.
+    pub segments: SegmentConfig,
+    /// How segments become classes.
+    pub classes: ClassSettings,
+    /// How classes become skills.
+    pub alphabet: AlphabetConfig,
+    /// How a library grows.
+    pub refactor: RefactorSettings,
+    /// What a candidate must pass.
+    pub gates: GateSettings,
+}
+
+/// How a library grows and shrinks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RefactorSettings {
+    /// K_max, the most entries that one iteration admits (paper: 8).
+    pub max_admitted: usize,
+    /// The most candidates that one iteration judges.
+    pub max_judged: usize,
+    /// The most parameters of an entry. A skill has two of its own.
+    pub max_arity: usize,
+    /// The most steps of one search.
+    pub max_steps: u64,
+    /// Entries with fewer uses are pruned.
+    pub min_uses: u64,
+    /// Which matches of an entry become calls.
+    pub strategy: Strategy,
+}
+
+impl Default for RefactorSettings {
+    fn default() -> Self {
+        RefactorSettings {
+            max_admitted: 8,
+            max_judged: 32,
+            max_arity: 5,
+            max_steps: 200_000,
+            min_uses: 2,
+            strategy: Strategy::default(),
+        }
+    }
+}
+
+impl Default for CycleSettings {
+    fn default() -> Self {
+        CycleSettings {
+            iterations: 3,
+            segments: SegmentConfig::default(),
+            classes: ClassSettings::default(),
+            alphabet: AlphabetConfig::default(),
+            refactor: RefactorSettings::default(),
+            gates: GateSettings::default(),
+        }
+    }
+}
+
+/// All sections.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunSettings {
+    /// Phase A.
+    pub world_model: WorldModelSettings,
+    /// Phase C.
+    pub amortizer: AmortizerSettings,
+    /// Phase B.
+    pub wake: WakeSettings,
+    /// The loop.
+    pub cycle: CycleSettings,
+}
+
+impl Settings for WakeSettings {
+    const SECTION: &'static str = "wake";
+    const SHAPE: Option<&'static str> = Some("paper");
+
+    fn with_model(preset: &str) -> Result<Self> {
+        Ok(WakeSettings {
+            emitter: EmitterSettings { model: EmitterConfig::preset(preset)?, ..Default::default() },
+            decoder: DecoderSettings { model: DecoderConfig::preset(preset)?, ..Default::default() },
+            ..Default::default()
+        })
+    }
+
+    fn validate(&self) -> Result<()> {
+        checked(&self.emitter.train, self.emitter.batch)?;
+        checked(&self.decoder.train, self.decoder.batch)?;
+        match (self.judged, self.emitted, self.beam.width) {
+            (0, ..) | (_, 0, _) | (.., 0) => Err(Error::Settings(vec![
+                "`judged`, `emitted` and `beam.width` are how much is looked at; none of them can be 0".to_owned(),
+            ])),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Settings for CycleSettings {
+    const SECTION: &'static str = "cycle";
+    const SHAPE: Option<&'static str> = Some("");
+
+    fn with_model(_: &str) -> Result<Self> {
+        Ok(CycleSettings::default())
+    }
+
+    fn validate(&self) -> Result<()> {
+        let GateSettings { soundness_quantile, return_margin, level, rollouts, rollout_steps, .. } = self.gates;
+        let wrong: Vec<String> = [
+            (self.iterations == 0, "`iterations` is 0, wanted 1 or more".to_owned()),
+            (self.classes.classes == 0, "`classes.classes` is 0, wanted 1 or more".to_owned()),
+            (
+                !(0.0..=1.0).contains(&soundness_quantile),
+                format!("`gates.soundness_quantile` is {soundness_quantile}, wanted 0 to 1"),
+            ),
+            (
+                return_margin.is_nan() || return_margin <= 0.0,
+                format!("`gates.return_margin` is {return_margin}, wanted more than 0"),
+            ),
+            (!(level > 0.0 && level < 0.5), format!("`gates.level` is {level}, wanted between 0 and 0.5")),
+            (rollouts < 2, format!("`gates.rollouts` is {rollouts}, wanted 2 or more")),
+            (rollout_steps == 0, "`gates.rollout_steps` is 0, wanted 1 or more".to_owned()),
+        ]
+        .into_iter()
+        .filter_map(|(is_wrong, reason)| is_wrong.then_some(reason))
+        .collect();
+        if wrong.is_empty() { Ok(()) } else { Err(Error::Settings(wrong)) }
+    }
+}
+
+impl RunSettings {
+    /// A preset with `section.key=value` laid over it.
+    pub fn resolve(preset: &str, sets: &[String]) -> Result<RunSettings> {
+        let sections =
+            [WorldModelSettings::SECTION, AmortizerSettings::SECTION, WakeSettings::SECTION, CycleSettings::SECTION];
+        let stray: Vec<String> = sets
+            .iter()
+            .filter(|set| !sections.iter().any(|section| within(set, section).is_some()))
+            .map(|set| format!("`{set}` is in none of the sections {}; write `section.key=value`", sections.join(", ")))
+            .collect();
+        if !stray.is_empty() {
+            return Err(Error::Settings(stray));
+        }
+        let of = |section: &str| -> Vec<String> { sets.iter().filter_map(|set| within(set, section)).collect() };
+        Ok(RunSettings {
+            world_model: resolve(preset, &of(WorldModelSettings::SECTION))?,
+            amortizer: resolve(preset, &of(AmortizerSettings::SECTION))?,
+            wake: resolve(preset, &of(WakeSettings::SECTION))?,
+            cycle: resolve(preset, &of(CycleSettings::SECTION))?,
+        })
+    }
+}
+
+/// A setting without the section's name, if it is of that section.
+fn within(set: &str, section: &str) -> Option<String> {
+    set.trim().strip_prefix(section)?.strip_prefix('.').map(str::to_owned)
+}
