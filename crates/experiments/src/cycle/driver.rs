@@ -52,7 +52,7 @@ use crate::embeddings::amortized;
 use crate::error::{Error, Result};
 use crate::prepared::Prepared;
 use crate::run::{CONFIG, Launch, load_amortizer, read_json, write_json, write_text};
-use crate::scores::{TOLERANCE, agreement};
+use crate::scores::{Agreement, TOLERANCE, agreement};
 use crate::world_model_phase::train_world_model;
 
 /// How a run is made.
@@ -199,7 +199,7 @@ impl Driver<'_, '_> {
             let names = (format!("t{t}"), folder.clone());
             wake.push(self.wake(&world, &library, &mut vocabulary, names, before.as_deref())?);
             sleep.push(self.sleep(&world, t, &folder)?);
-            let found = self.refactor(&world, &library, t, &folder)?;
+            let found = self.refactor(&world, refactored.last(), t, &folder)?;
             library = found.library.clone();
             refactored.push(found);
         }
@@ -215,6 +215,7 @@ impl Driver<'_, '_> {
             demonstrations: (world.training.len(), world.demonstrations.all.len() - world.training.len()),
             segments: world.demonstrations.segments_of(&world.training).len(),
             skills: world.corpus.alphabet.skills.len(),
+            skill_tasks: skill_tasks(self.prepared, &world)?,
             skill_phases: skill_phases(self.prepared, &world)?,
             replay: replay(self.prepared, &world)?,
             unknown_instructions: world.corpus.unknown.clone(),
@@ -344,8 +345,8 @@ impl Driver<'_, '_> {
         Ok(scores)
     }
 
-    /// F_t from F_{t−1}: candidates through the gates, then pruning.
-    fn refactor(&mut self, world: &World, library: &Library, t: u32, folder: &Path) -> Going<Refactored> {
+    /// F_t from F_{t−1} and the programs as that left them: candidates through the gates, then pruning.
+    fn refactor(&mut self, world: &World, last: Option<&Refactored>, t: u32, folder: &Path) -> Going<Refactored> {
         let path = folder.join("refactor.json");
         let done: Option<Refactored> = existing(&path)?;
         self.stage(&format!("t{t} refactor"), done.is_some())?;
@@ -371,7 +372,12 @@ impl Driver<'_, '_> {
             settings: &cycle.gates,
             seed: seed(&self.options, b"verifier"),
         };
-        let (store, programs) = rewritten(world, library, cycle.refactor.strategy)?;
+        let nothing = Library::new();
+        let library = last.map_or(&nothing, |last| &last.library);
+        let (store, programs) = match last {
+            Some(last) => parsed(corpus, library, &last.programs)?,
+            None => (corpus.store.clone(), corpus.programs(training)),
+        };
         let config = RefactorConfig {
             iteration: t,
             max_admitted: cycle.refactor.max_admitted,
@@ -508,14 +514,6 @@ fn differences(one: &Value, other: &Value, path: &str) -> Vec<String> {
     }
 }
 
-/// The training programs as they are with a library.
-fn rewritten(world: &World, library: &Library, strategy: compression::Strategy) -> Result<(TermStore, Vec<TermId>)> {
-    let corpus = &world.corpus;
-    let plain = corpus.programs(&world.training);
-    let compiled = compression::compile(&corpus.store, &corpus.base, library, &plain, strategy)?;
-    parsed(corpus, library, &compiled.programs)
-}
-
 /// Programs in concrete syntax as terms, in a store that extends the corpus's.
 pub(super) fn parsed(corpus: &Corpus, library: &Library, programs: &[String]) -> Result<(TermStore, Vec<TermId>)> {
     let mut store = corpus.store.clone();
@@ -570,6 +568,19 @@ fn skill_phases(prepared: &Prepared, world: &World) -> Result<Option<PhaseScores
     let calls = held_out.iter().map(|at| world.corpus.calls[*at].iter().map(|call| call.skill.0 as i64).collect());
     let classes: Vec<Vec<i64>> = calls.collect();
     Ok(Some(score_phases(&truth, &segments, &classes, TOLERANCE)?))
+}
+
+/// Skills of held-out frames against tasks.
+fn skill_tasks(prepared: &Prepared, world: &World) -> Result<Agreement> {
+    let tasks = &prepared.source.dataset.columns().tasks;
+    let (mut truth, mut found) = (Vec::new(), Vec::new());
+    for at in world.demonstrations.which(true) {
+        for (frames, call) in world.demonstrations.all[at].segments.iter().zip(&world.corpus.calls[at]) {
+            truth.extend_from_slice(&tasks[frames.clone()]);
+            found.extend(frames.clone().map(|_| call.skill.0 as i64));
+        }
+    }
+    agreement(&truth, &found)
 }
 
 fn replay(prepared: &Prepared, world: &World) -> Result<ReplayScores> {

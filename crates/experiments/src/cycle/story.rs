@@ -136,17 +136,16 @@ fn iterations(summary: &RunSummary) -> Vec<Iteration> {
             ..empty.clone()
         });
     }
-    for (at, ((wake, sleep), refactored)) in summary.wake.iter().zip(&summary.sleep).zip(&summary.refactor).enumerate()
-    {
+    for (at, (wake, refactored)) in summary.wake.iter().zip(&summary.refactor).enumerate() {
         all.push(Iteration {
             t: at as u32 + 1,
             programs_nats: refactored.after.programs,
             library_nats: refactored.after.library,
             entries: refactored.library.len() as u64,
-            nmi_task: Some(sleep.task.nmi),
-            ari_task: Some(sleep.task.ari),
-            nmi_phase: sleep.phase.map(|phase| phase.nmi),
-            ari_phase: sleep.phase.map(|phase| phase.ari),
+            nmi_task: Some(summary.skill_tasks.nmi),
+            ari_task: Some(summary.skill_tasks.ari),
+            nmi_phase: summary.skill_phases.map(|phases| phases.nmi),
+            ari_phase: summary.skill_phases.map(|phases| phases.ari),
             tpe_token_accuracy: Some(wake.scores.token_accuracy),
             tpe_exact_match: Some(wake.scores.exact),
             lcad_error_with_library: Some(wake.scores.velocity),
@@ -583,6 +582,13 @@ fn figures(summary: &RunSummary) -> Vec<Metric> {
         rows.push(alone("skills", "purity against phases", Better::Higher, phases.purity, "held-out frames"));
         rows.push(alone("skills", "NMI against phases", Better::Higher, phases.nmi, "held-out frames"));
         rows.push(alone("skills", "boundary F1", Better::Higher, phases.boundary_f1, "within 4 frames"));
+    }
+    if let Some(sleep) = summary.sleep.last() {
+        let note = "clusters of the probe, k = tasks";
+        rows.push(alone("amortizer (k_χ)", "NMI against tasks", Better::Higher, sleep.task.nmi, note));
+        rows.extend(
+            sleep.phase.map(|phase| alone("amortizer (k_χ)", "NMI against phases", Better::Higher, phase.nmi, note)),
+        );
     }
     rows.push(alone(
         "skills",

@@ -106,7 +106,9 @@ pub struct RunSummary {
     pub segments: usize,
     /// Skills.
     pub skills: usize,
-    /// Classes of held-out segments against phases, over frames.
+    /// Skills of held-out frames against tasks.
+    pub skill_tasks: Agreement,
+    /// Skills of held-out frames against phases.
     pub skill_phases: Option<skills::PhaseScores>,
     /// How near replayed programs are to what was recorded, over held-out demonstrations.
     pub replay: skills::ReplayScores,
