@@ -540,11 +540,10 @@ fn training_programs(world: &World, written: &mut Written) -> Result<Vec<TermId>
 
 /// The largest return that a training frame has before it.
 fn largest_return(prepared: &Prepared, world: &World) -> f64 {
-    let columns = prepared.source.dataset.columns();
-    let Some(rewards) = &columns.rewards else { return 0.0 };
+    let Some(rewards) = models::fragments::rewards_of(&prepared.source.dataset) else { return 0.0 };
     let discount = world.teacher.loaded.record.model.discount;
     let spans = prepared.source.dataset.spans();
-    let returns = models::fragments::returns_to_go(rewards, spans, discount);
+    let returns = models::fragments::returns_to_go(&rewards, spans, discount);
     let of = |at: &usize| world.demonstrations.all[*at].frames.clone();
     world.training.iter().flat_map(of).map(|frame| f64::from(returns[frame])).fold(0.0, f64::max)
 }
