@@ -42,7 +42,7 @@ pub struct ClassSettings {
 impl Default for ClassSettings {
     fn default() -> Self {
         let KernelConfig { w_r, w_e, horizon, starts, samples, .. } = KernelConfig::default();
-        ClassSettings { classes: 8, w_r, w_e, horizon, starts, samples }
+        ClassSettings { classes: 10, w_r, w_e, horizon, starts, samples }
     }
 }
 

@@ -38,7 +38,7 @@ pub struct RefactorSettings {
     pub max_admitted: usize,
     /// The most candidates that one iteration judges.
     pub max_judged: usize,
-    /// The most parameters of an entry. A skill has two of its own.
+    /// The most parameters of an entry: three skills have two each, and what comes after them is one more.
     pub max_arity: usize,
     /// The most steps of one search.
     pub max_steps: u64,
@@ -53,7 +53,7 @@ impl Default for RefactorSettings {
         RefactorSettings {
             max_admitted: 8,
             max_judged: 32,
-            max_arity: 5,
+            max_arity: 7,
             max_steps: 200_000,
             min_uses: 2,
             strategy: Strategy::default(),

@@ -22,7 +22,9 @@ fn settings() -> RunSettings {
         }
         sets.push(format!("{section}.train.checkpoint_every=2"));
     }
-    sets.extend(["wake.judged=16", "wake.emitted=4", "wake.beam.width=2", "cycle.refactor.max_judged=4"].map(str::to_owned));
+    sets.extend(
+        ["wake.judged=16", "wake.emitted=4", "wake.beam.width=2", "cycle.refactor.max_judged=4"].map(str::to_owned),
+    );
     RunSettings::resolve("tiny", &sets).unwrap()
 }
 
@@ -128,7 +130,10 @@ fn a_run_that_was_stopped_anywhere_ends_as_one_that_was_not() {
 #[test]
 fn settings_outside_all_sections_are_refused() {
     let error = RunSettings::resolve("tiny", &["train.steps=3".to_owned()]).unwrap_err().to_string();
-    assert!(error.contains("`train.steps=3` is in none of the sections world_model, amortizer, wake, cycle"), "{error}");
+    assert!(
+        error.contains("`train.steps=3` is in none of the sections world_model, amortizer, wake, cycle"),
+        "{error}"
+    );
     let error = RunSettings::resolve("tiny", &["cycle.gates.level=0.7".to_owned()]).unwrap_err().to_string();
     assert!(error.contains("`gates.level` is 0.7"), "{error}");
 }
