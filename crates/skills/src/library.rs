@@ -19,7 +19,8 @@ pub fn motor_config() -> Config {
 ///
 /// * seven parameters: three skills have a twist and a count each, and what comes after them is the seventh. On the four
 ///   LIBERO sets (ten classes by k-means; chosen on the sets it is measured on) eight entries then leave 20 980 nats of
-///   24 843, against 21 349 with five, 21 254 with six and 21 108 with eight; no search is cut short with any of them;
+///   24 843, against 21 349 with five, 21 254 with six, 21 108 with eight and 21 016 with nine: from seven on it is mostly
+///   chance which of the candidates comes first. No search is cut short with any of them;
 /// * a limit of steps all the same, more than four times what one of those sets took in all rounds together.
 pub fn motor_refactor_config() -> RefactorConfig {
     RefactorConfig { max_arity: 7, max_steps: Some(200_000), ..RefactorConfig::default() }
