@@ -117,8 +117,10 @@ pub struct Gates<'a> {
     pub table: &'a FragmentTable,
     /// The episodes.
     pub demonstrations: &'a Demonstrations,
-    /// The demonstrations whose programs are refactored, in the order of [`Corpus::programs`].
+    /// The demonstrations that are learned from.
     pub training: &'a [usize],
+    /// What the programs that are refactored are about, one for each, in their order.
+    pub subjects: &'a [Subject],
     /// Segments under D_φ.
     pub classes: &'a Classes,
     /// The programs.
@@ -140,7 +142,7 @@ impl Gates<'_> {
     pub fn judge(&self, candidate: &Candidate) -> Result<Verdict<Figures>> {
         let settings = self.settings;
         let subjects: Vec<(Subject, &Place)> =
-            candidate.places.iter().map(|place| (Corpus::subject(self.training, place.program), place)).collect();
+            candidate.places.iter().map(|place| (self.subjects[place.program], place)).collect();
         let motions = subjects.iter().filter(|(subject, _)| matches!(subject, Subject::Motion(_))).count();
         let mut figures = Figures {
             soundness: None,
