@@ -1,6 +1,8 @@
 //! The phases on the embedded dataset, from its pictures to a table.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails loudly")]
 
+mod motor;
+
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
