@@ -8,6 +8,7 @@ use crate::grammar::Probabilities;
 use crate::lookahead::{self, RoundLimits};
 use crate::objective::{Measure, Objective};
 use crate::search::{Rules, SearchLimits, Stop};
+use crate::shape::Shape;
 use crate::show;
 
 /// What a corpus costs.
@@ -176,6 +177,7 @@ fn compress_here(corpus: &Corpus, config: &Config, progress: &(dyn Fn(Progress) 
             deadline: config.time_limit.and_then(|limit| Instant::now().checked_add(limit)),
             parallel: config.threads > 1,
             rules: config.rules,
+            shape: Shape::Any,
         },
     };
     let report = |round: usize, steps: u64, cost: u64| {

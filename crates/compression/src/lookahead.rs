@@ -18,6 +18,7 @@ use crate::objective::Objective;
 use crate::pattern::Partial;
 use crate::rewrite;
 use crate::search::{self, SearchLimits, Stop};
+use crate::shape::Shape;
 use crate::space::Space;
 use crate::term::{Term, TermId, Terms};
 
@@ -276,7 +277,10 @@ pub(crate) fn propose(
 ) -> Proposals {
     let mut terms = corpus.terms.clone();
     let weights = objective.weights(corpus);
-    let space = corpus.space(&mut terms, &weights);
+    let mut space = corpus.space(&mut terms, &weights);
+    if let (Shape::Skill, Some(dictionary)) = (limits.shape, objective.dictionary) {
+        space.restrict_to_skills(&dictionary.slots(corpus), &terms);
+    }
     let search = SearchLimits { floor: objective.search_floor(floor), ..*limits };
     let found = search::search(&space, &search);
     let mut choices: Vec<Choice> = Vec::new();

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::shape::Position;
 use crate::space::{Constructor, Node, Space};
 use crate::term::{Term, TermId, Terms};
 
@@ -36,8 +37,19 @@ pub(crate) struct Hole {
     id: u32,
     /// How many λ of the pattern stand above it.
     pub(crate) depth: u32,
+    /// Where it stands, or the call whose function it is.
+    place: Position,
+    /// Whether it is applied to something.
+    pub(crate) is_function: bool,
     /// What stands there in all rows together, in cost: how much the hole has at stake.
     pub(crate) stake: u64,
+}
+
+impl Hole {
+    /// Whether a parameter may stand there.
+    pub(crate) fn takes_params(&self, space: &Space) -> bool {
+        !space.is_of_skills() || !self.is_function && self.place != Position::Fixed
+    }
 }
 
 /// A body with holes and its matches.
@@ -69,7 +81,7 @@ impl Partial {
         Self {
             saving: u64::MAX,
             body: 0,
-            holes: vec![Hole { id: 0, depth: 0, stake: 0 }],
+            holes: vec![Hole { id: 0, depth: 0, place: Position::Tail, is_function: false, stake: 0 }],
             arity: 0,
             rows: nodes.len(),
             columns,
@@ -144,7 +156,7 @@ impl Partial {
     ) -> Option<Self> {
         let len = rows.len();
         let content = self.content(hole);
-        let depth = self.holes[hole].depth;
+        let Hole { depth, place, .. } = self.holes[hole];
         let new_param = matches!(filling, Filling::Param(index) if index as usize == self.arity);
         let arity = self.arity + usize::from(new_param);
         let mut columns: Vec<u32> = Vec::with_capacity(len * (FIRST_PARAM + arity + self.holes.len() + 1));
@@ -175,9 +187,9 @@ impl Partial {
             next_hole: self.next_hole,
         };
         child.choose(self.holes[hole].id, filling);
-        for (other, &Hole { id, depth, .. }) in self.holes.iter().enumerate() {
+        for (other, &kept) in self.holes.iter().enumerate() {
             if other != hole {
-                child.open(id, depth, |columns| gather(self.content(other), rows, columns), space, capture);
+                child.open(kept, |columns| gather(self.content(other), rows, columns), space, capture);
             }
         }
         let below = rows.iter().map(|&row| content[row as usize]);
@@ -186,21 +198,19 @@ impl Partial {
                 child.body += space.app;
                 let id = child.next_hole;
                 child.next_hole += 2;
+                // Where it matters, the rows are parted by what is applied, so any of them tells the place.
+                let argument = rows.first().map_or(place, |&row| space.place_of_argument(content[row as usize], place));
+                let argument = Hole { id: id + 1, depth, place: argument, is_function: false, stake: 0 };
+                let function = Hole { id, depth, place, is_function: true, stake: 0 };
                 // The function is opened last, so that taking the last hole walks the body from left to right.
-                child.open(
-                    id + 1,
-                    depth,
-                    |columns| columns.extend(below.clone().map(|n| space.right(n))),
-                    space,
-                    capture,
-                );
-                child.open(id, depth, |columns| columns.extend(below.map(|n| space.left(n))), space, capture);
+                child.open(argument, |columns| columns.extend(below.clone().map(|n| space.right(n))), space, capture);
+                child.open(function, |columns| columns.extend(below.map(|n| space.left(n))), space, capture);
             }
             Filling::Lam(_) => {
                 child.body += space.lam;
-                let id = child.next_hole;
+                let inner = Hole { id: child.next_hole, depth: depth + 1, place, is_function: false, stake: 0 };
                 child.next_hole += 1;
-                child.open(id, depth + 1, |columns| columns.extend(below.map(|n| space.left(n))), space, capture);
+                child.open(inner, |columns| columns.extend(below.map(|n| space.left(n))), space, capture);
             }
             Filling::Node(node) => child.body += space.cost(node),
             Filling::Param(_) => child.body += space.param,
@@ -319,20 +329,20 @@ impl Partial {
     }
 
     /// Adds a hole with its column, or fills it at once when the column is constant.
-    fn open(&mut self, id: u32, depth: u32, add: impl FnOnce(&mut Vec<Node>), space: &Space, capture: bool) {
+    fn open(&mut self, hole: Hole, add: impl FnOnce(&mut Vec<Node>), space: &Space, capture: bool) {
         let start = self.columns.len();
         add(&mut self.columns);
         let column = &self.columns[start..];
-        if capture && is_constant(column, space, depth) {
+        if capture && is_constant(column, space, hole.depth) {
             let node = column[0];
             self.columns.truncate(start);
             self.body += space.cost(node);
-            self.choose(id, Filling::Node(node));
+            self.choose(hole.id, Filling::Node(node));
             return;
         }
         let at_stake = |(&node, &weight): (&Node, &u32)| u64::from(weight) * u64::from(space.cost(node));
         let stake = column.iter().zip(self.weights()).map(at_stake).sum();
-        self.holes.push(Hole { id, depth, stake });
+        self.holes.push(Hole { stake, ..hole });
     }
 }
 

@@ -20,6 +20,7 @@ use crate::lookahead::{self, Choice};
 use crate::places::{self, Folded};
 use crate::rewrite;
 use crate::search::{Rules, SearchLimits, Stop};
+use crate::shape::Shape;
 use crate::term::{Term, TermId, Terms};
 
 /// How to refactor.
@@ -43,6 +44,9 @@ pub struct RefactorConfig {
     pub time_limit: Option<Duration>,
     /// The pruning rules of the search.
     pub rules: Rules,
+    /// The shape of the abstractions that are searched for. A departure from the paper, which takes whatever compresses:
+    /// on programs of motions that is mostly syntax, such as `seq[x0, skill_1 x1 x2, x3]`.
+    pub shape: Shape,
 }
 
 impl Default for RefactorConfig {
@@ -58,6 +62,7 @@ impl Default for RefactorConfig {
             max_steps: None,
             time_limit: None,
             rules: Rules::default(),
+            shape: Shape::Skill,
         }
     }
 }
@@ -199,6 +204,7 @@ pub fn refactor<T>(
             deadline,
             parallel: config.threads > 1,
             rules: config.rules,
+            shape: config.shape,
         };
         let propose = || lookahead::propose(&corpus, cost, &objective, &search, min_gain);
         let proposals = match &pool {

@@ -17,6 +17,7 @@ use rayon::prelude::*;
 
 use crate::bound::{self, Groups};
 use crate::pattern::{Filling, Partial};
+use crate::shape::Shape;
 use crate::space::{Constructor, Node, Space};
 
 /// The pruning rules, each with its off-switch. They change how long the search takes, not how good the best abstraction
@@ -90,6 +91,8 @@ pub(crate) struct SearchLimits {
     pub(crate) deadline: Option<Instant>,
     pub(crate) parallel: bool,
     pub(crate) rules: Rules,
+    /// Which abstractions are searched; the space is laid out accordingly.
+    pub(crate) shape: Shape,
 }
 
 /// What a search found.
@@ -262,11 +265,14 @@ impl Expansion<'_> {
             self.fill_by_constructor(hole);
             return;
         }
-        for param in 0..self.partial.arity {
+        let takes_params = self.partial.holes[hole].takes_params(self.space);
+        for param in 0..if takes_params { self.partial.arity } else { 0 } {
             self.reuse_param(hole, param);
         }
         if self.partial.arity < self.limits.max_arity {
-            self.add_param(hole);
+            if takes_params {
+                self.add_param(hole);
+            }
             self.fill_by_constructor(hole);
         } else {
             self.fill_by_node(hole);
@@ -415,13 +421,34 @@ impl Expansion<'_> {
         if rules.single_place && rows.len() == 1 && space.is_fixable(partial.nodes()[rows[0] as usize], 0) {
             return;
         }
-        let Some(mut child) = partial.fill(hole, filling, rows, space, rules.argument_capture) else {
+        let child = partial.fill(hole, filling, rows, space, rules.argument_capture);
+        let Some(mut child) = child.and_then(|child| self.with_head(child)) else {
             return;
         };
         self.bound(&mut child);
         if child.gain(space) > self.least {
             self.children.push(child);
         }
+    }
+
+    /// Opens a call down to what is applied, which in a search of skills is the same at all rows; the function of the
+    /// call, if it is open, is the last hole.
+    fn with_head(&self, mut child: Partial) -> Option<Partial> {
+        let space = self.space;
+        while space.is_of_skills()
+            && let Some(hole) = child.holes.len().checked_sub(1)
+            && child.holes[hole].is_function
+        {
+            let filling = match space.constructor(*child.content(hole).first()?) {
+                Constructor::App => Filling::App,
+                Constructor::Lam(tag) => Filling::Lam(tag),
+                Constructor::Leaf(node) if space.is_fixable(node, child.holes[hole].depth) => Filling::Node(node),
+                Constructor::Leaf(_) => return None,
+            };
+            let rows: Vec<u32> = (0..child.rows() as u32).collect();
+            child = child.fill(hole, filling, &rows, space, self.limits.rules.argument_capture)?;
+        }
+        Some(child)
     }
 
     /// Sets the saving of a child, or a bound on it; to 0 when another abstraction is sure to be as good.

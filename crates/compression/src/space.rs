@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 
 use crate::cost::Weights;
 use crate::pattern::Partial;
+use crate::shape::{Position, Slots};
 use crate::term::{Term, TermId, Terms};
 
 /// An index into a [`Space`]: a distinct subterm of the corpus. Nodes are ordered by height, leaves first.
@@ -50,8 +51,10 @@ pub(crate) struct Space {
     cost: Vec<u32>,
     weight: Vec<u32>,
     constructor: Vec<Constructor>,
-    /// The constructor as a dense number.
+    /// See [`Space::code`].
     code: Vec<u32>,
+    /// For a search of skills, where each application puts its argument; otherwise empty.
+    slots: Vec<Position>,
     open: Vec<u32>,
     has_param: Vec<bool>,
     /// Bloom filter of the nodes that occur in each node.
@@ -98,6 +101,7 @@ impl Space {
             weight: Vec::new(),
             constructor: Vec::with_capacity(len),
             code: Vec::new(),
+            slots: Vec::new(),
             open: Vec::with_capacity(len),
             has_param: Vec::with_capacity(len),
             parts: Vec::with_capacity(len),
@@ -156,9 +160,43 @@ impl Space {
         self.constructor[node as usize]
     }
 
-    /// The constructor as a number below [`Space::len`].
+    /// The constructor as a number below [`Space::len`]. In a search of skills applications are told apart by what is
+    /// applied to how many arguments.
     pub(crate) fn code(&self, node: Node) -> u32 {
         self.code[node as usize]
+    }
+
+    /// Whether only abstractions of [`crate::Shape::Skill`] are searched for.
+    pub(crate) fn is_of_skills(&self) -> bool {
+        !self.slots.is_empty()
+    }
+
+    /// Where the argument of an application stands when the call that it belongs to stands at `place`.
+    pub(crate) fn place_of_argument(&self, application: Node, place: Position) -> Position {
+        self.slots.get(application as usize).map_or(Position::Value, |&slot| place.of_argument(slot))
+    }
+
+    /// Searches only abstractions of [`crate::Shape::Skill`] from now on.
+    pub(crate) fn restrict_to_skills(&mut self, slots: &Slots, terms: &Terms) {
+        // The first node of each constructor, and of each head with each number of arguments.
+        let mut heads: FxHashMap<u32, Node> = FxHashMap::default();
+        let mut calls: FxHashMap<(Node, u32), Node> = FxHashMap::default();
+        let mut spines: Vec<(Node, u32)> = Vec::with_capacity(self.corpus_len);
+        self.slots = vec![Position::Fixed; self.corpus_len];
+        for node in 0..self.corpus_len {
+            let spine = match self.constructor[node] {
+                Constructor::App => {
+                    let (head, before) = spines[self.left[node] as usize];
+                    self.slots[node] = slots.argument(terms, self.term[head as usize], before as usize);
+                    (head, before + 1)
+                }
+                _ => (*heads.entry(self.code[node]).or_insert(node as Node), 0),
+            };
+            spines.push(spine);
+        }
+        for (node, spine) in spines.into_iter().enumerate() {
+            self.code[node] = *calls.entry(spine).or_insert(node as Node);
+        }
     }
 
     /// The function of an application, the body of a λ.

@@ -13,6 +13,7 @@ use language::{Index, Scheme, Signature, Term as Tree, TermError, TermId as Tree
 
 use crate::factored::Factored;
 use crate::grammar::{Grammar, Slot, SlotTypes};
+use crate::shape::{Position, Slots};
 use crate::term::{SymbolId, Term, TermId, Terms};
 
 /// What the constants and tags of a typed corpus stand for.
@@ -221,6 +222,29 @@ impl Dictionary {
         Grammar::new(corpus, meanings.collect(), motion)
     }
 
+    /// Where each constant puts its arguments, as far as its type tells.
+    pub(crate) fn slots(&self, corpus: &Factored) -> Slots {
+        let types = self.store.types();
+        let of_meaning = |meaning: &Meaning| match meaning {
+            Meaning::Tree(tree) => {
+                let Tree::Constant(name) = self.store.get(*tree) else { return Vec::new() };
+                let Some(entry) = self.signature.get(*name) else { return Vec::new() };
+                let place = |argument: TypeId| match types.is_ground(argument) {
+                    false => Position::Fixed,
+                    true if !names_motion(types, argument) => Position::Value,
+                    // What a definition does with a motion is not looked up; a primitive takes it as `repeat` does.
+                    true if entry.body().is_some() => Position::Fixed,
+                    true => Position::Arm,
+                };
+                types.uncurry(entry.scheme.body()).0.into_iter().map(place).collect()
+            }
+            Meaning::Seq => vec![Position::Fixed, Position::Tail],
+            Meaning::Repeat => vec![Position::Arm, Position::Value],
+            Meaning::Branch => vec![Position::Value, Position::Arm, Position::Arm],
+        };
+        Slots::new(self.meanings.iter().map(of_meaning).collect(), corpus)
+    }
+
     fn encode_call(&mut self, terms: &mut Terms, name: &str, meaning: Meaning, arguments: &[TreeId]) -> TermId {
         let head = self.constant(terms, name, meaning);
         let arguments: Vec<TermId> = arguments.iter().map(|&argument| self.encode(terms, argument)).collect();
@@ -301,6 +325,12 @@ fn syntax_tree(store: &mut TermStore, meaning: Option<&Meaning>, parts: &[TreeId
         (Some(Meaning::Branch), &[condition, then, otherwise]) => store.branch(condition, then, otherwise),
         (_, parts) => store.seq(parts),
     }
+}
+
+/// Whether a type is Motion, or that of a function from or to it.
+fn names_motion(types: &language::TypeStore, id: TypeId) -> bool {
+    let (arguments, result) = types.uncurry(id);
+    result == TypeId::MOTION || arguments.into_iter().any(|argument| names_motion(types, argument))
 }
 
 /// A ground type as a number, by its spelling, so that it does not depend on the store.

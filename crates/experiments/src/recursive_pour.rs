@@ -37,7 +37,7 @@ use crate::error::{Error, Result};
 use crate::matrix::{Statistic, statistic};
 use crate::scores::{Agreement, agreement};
 use crate::settings::WorldModelSettings;
-use crate::world_model_phase::WorldModelObjective;
+use crate::world_model_phase::{WorldModelObjective, resolved};
 
 /// The paper's η_1 … η_4, beside which ours stand.
 pub const PAPER_BY_DEPTH: [f64; 4] = [0.111, 0.146, 0.146, 0.205];
@@ -130,7 +130,7 @@ pub fn recursive_pour(
     let scales = Scales::over(&training, &[], &all)?;
     let index = FragmentIndex::of_all(training.spans(), FRAGMENT_STEPS, FRAGMENT_STRIDE)?;
 
-    let mut config = settings.model.clone();
+    let mut config = resolved(settings, &training, &all);
     (config.horizon, config.returns, config.contrast) = (FRAGMENT_STEPS, true, ContrastMode::None);
     let precision = settings.precision.on(device);
     let place = TableOptions { device: device.clone(), precision, discount: config.discount };

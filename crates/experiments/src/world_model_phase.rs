@@ -12,7 +12,8 @@
 use std::collections::BTreeMap;
 
 use candle_core::{Device, Tensor};
-use dataset::{FragmentId, FragmentIndex};
+use dataset::{Dataset, EpisodeId, FragmentId, FragmentIndex};
+use models::fragments::{returns_to_go, rewards_of};
 use models::noise::{mix, normal};
 use models::ops::without_gradients;
 use models::training::{Loss, Objective, Outcome, Part, train};
@@ -157,10 +158,26 @@ impl Objective for WorldModelObjective<'_> {
     }
 }
 
-/// The model's settings on a dataset: with a return head if it has rewards, unless settings say otherwise.
-pub fn resolved(settings: &WorldModelSettings, has_rewards: bool) -> WorldModelConfig {
+/// The model's settings on a dataset: with a return head if it has rewards, in the scales of its training episodes, unless
+/// settings say otherwise.
+pub fn resolved(settings: &WorldModelSettings, dataset: &Dataset, training: &[EpisodeId]) -> WorldModelConfig {
     let mut config = settings.model.clone();
-    config.returns |= settings.returns == Returns::Auto && has_rewards;
+    if settings.returns == Returns::Auto
+        && let Some(rewards) = rewards_of(dataset)
+    {
+        config.returns = true;
+        let returns = returns_to_go(&rewards, dataset.spans(), config.discount);
+        let deviation = |values: &[f32]| {
+            let all = training.iter().flat_map(|episode| &values[dataset.spans()[episode.at()].frames.clone()]);
+            let (count, sum, squares) = all.fold((0.0, 0.0, 0.0), |(count, sum, squares), value| {
+                (count + 1.0, sum + f64::from(*value), squares + f64::from(*value).powi(2))
+            });
+            let deviation = (squares / f64::max(count, 1.0) - (sum / f64::max(count, 1.0)).powi(2)).max(0.0).sqrt();
+            // Rewards that never change have no scale of their own.
+            if deviation > 1e-6 { deviation } else { 1.0 }
+        };
+        (config.reward_scale, config.return_scale) = (deviation(&rewards), deviation(&returns));
+    }
     config
 }
 
@@ -171,7 +188,7 @@ pub fn untrained<'a>(
     seed: u64,
     device: &Device,
 ) -> Result<WorldModelObjective<'a>> {
-    let config = resolved(settings, prepared.has_rewards());
+    let config = resolved(settings, &prepared.source.dataset, &prepared.split.train);
     let precision = settings.precision.on(device);
     let table = prepared.table(prepared.scales.clone(), device, precision, config.discount)?;
     let parameters = Parameters::new(device, precision, seed);

@@ -104,9 +104,7 @@ impl FragmentTable {
                 Some(whole)
             }
         };
-        let rewards = columns.rewards.clone();
-        let rewards = rewards.or_else(|| columns.success.as_ref().map(|won| first_successes(won, dataset.spans())));
-        let returns = rewards.map(|rewards| -> Result<(Tensor, Tensor)> {
+        let returns = rewards_of(dataset).map(|rewards| -> Result<(Tensor, Tensor)> {
             let after = returns_to_go(&rewards, dataset.spans(), *discount);
             Ok((on(device, rewards)?, on(device, after)?))
         });
@@ -220,6 +218,13 @@ impl FragmentTable {
         let episode = self.spans.partition_point(|span| span.frames.end <= frame);
         self.spans.get(episode).map_or(0, |span| span.frames.end - frame)
     }
+}
+
+/// The reward of each frame, where the dataset has rewards, or a success to make them of.
+pub fn rewards_of(dataset: &Dataset) -> Option<Vec<f32>> {
+    let columns = dataset.columns();
+    let successes = || columns.success.as_ref().map(|won| first_successes(won, dataset.spans()));
+    columns.rewards.clone().or_else(successes)
 }
 
 /// G_t = r_{t+1} + γ·G_{t+1}, and zero at the end of an episode.

@@ -57,7 +57,7 @@ pub use encode::rows_of;
 pub use error::SkillError;
 pub use expand::{Expansion, MAX_ROWS};
 pub use layout::ActionLayout;
-pub use library::{adopt, motions_in, motor_config};
+pub use library::{adopt, motions_in, motor_config, motor_refactor_config};
 pub use profile::{Profile, ProfileKind};
 pub use score::{PhaseScores, ReplayScores, frame_labels, score_phases, score_replay};
 pub use segment::{Model, Scaling, SegmentConfig, segment};

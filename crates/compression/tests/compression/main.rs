@@ -13,5 +13,6 @@ mod meaning;
 mod refactoring;
 mod rules;
 mod savings;
+mod shape;
 mod tampering;
 mod worlds;

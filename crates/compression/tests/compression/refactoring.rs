@@ -1,8 +1,8 @@
 //! Refactoring, pruning and compiling: no program changes its meaning, and what is said to be gained is gained.
 
 use compression::{
-    Candidate, Config, Corpus, Library, PosteriorConfig, PruneConfig, RefactorConfig, Refactoring, StepEnd, Strategy,
-    Verdict, admit_all, compile, compress, description_length, posterior, prune, refactor,
+    Candidate, Config, Corpus, Library, PosteriorConfig, PruneConfig, RefactorConfig, Refactoring, Shape, StepEnd,
+    Strategy, Verdict, admit_all, compile, compress, description_length, posterior, prune, refactor,
 };
 use language::{TermId, evaluate};
 use proptest::prelude::*;
@@ -40,7 +40,8 @@ fn without_a_gate_a_step_is_a_compression_without_lookahead() {
     let programs = world.read(&kitchen());
     let corpus = Corpus::from_programs(&world.store, &world.base, &programs).unwrap();
     let compression = compress(&corpus, &Config { lookahead: 0.0, ..Config::default() }, &|_| ()).unwrap();
-    let refactoring = step(&world, &Library::new(), &programs, &RefactorConfig::default());
+    let config = RefactorConfig { shape: Shape::Any, ..RefactorConfig::default() };
+    let refactoring = step(&world, &Library::new(), &programs, &config);
     assert_eq!(refactoring.programs, compression.rewritten);
     assert!((refactoring.before.total() - compression.original_cost).abs() < 1e-6);
     assert!((refactoring.after.programs - compression.final_cost).abs() < 1e-6);
@@ -51,8 +52,7 @@ fn without_a_gate_a_step_is_a_compression_without_lookahead() {
         assert_eq!((entry.arity, entry.gain), (wanted.arity, wanted.gain));
         assert_eq!(Some(&entry.principal_type), wanted.principal_type.as_ref());
     }
-    let parallel =
-        step(&world, &Library::new(), &programs, &RefactorConfig { threads: 3, ..RefactorConfig::default() });
+    let parallel = step(&world, &Library::new(), &programs, &RefactorConfig { threads: 3, ..config });
     assert_eq!((parallel.library, parallel.programs), (refactoring.library, refactoring.programs));
 }
 

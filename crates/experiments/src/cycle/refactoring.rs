@@ -75,8 +75,8 @@ pub fn grown(
 /// The largest return that a frame of these demonstrations has before it; 0 without rewards.
 pub fn largest_return(prepared: &Prepared, demonstrations: &Demonstrations, which: &[usize], discount: f64) -> f64 {
     let dataset = &prepared.source.dataset;
-    let Some(rewards) = &dataset.columns().rewards else { return 0.0 };
-    let returns = models::fragments::returns_to_go(rewards, dataset.spans(), discount);
+    let Some(rewards) = models::fragments::rewards_of(dataset) else { return 0.0 };
+    let returns = models::fragments::returns_to_go(&rewards, dataset.spans(), discount);
     let of = |at: &usize| demonstrations.all[*at].frames.clone();
     which.iter().flat_map(of).map(|frame| f64::from(returns[frame])).fold(0.0, f64::max)
 }

@@ -1,6 +1,7 @@
 //! The phases on the embedded dataset, from its pictures to a table.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails loudly")]
 
+mod cycle;
 mod motor;
 
 use std::path::{Path, PathBuf};

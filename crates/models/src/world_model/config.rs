@@ -44,6 +44,11 @@ pub struct WorldModelConfig {
     pub balance: f64,
     /// w_ret, of the squared errors of reward and return; counts only with a return head.
     pub return_weight: f64,
+    /// The deviation of rewards, by which their error is measured and the head's output multiplied; 1 leaves both alone.
+    /// Rewards are rare and small in one dataset and large in another, and a weight says nothing without it.
+    pub reward_scale: f64,
+    /// The same of returns.
+    pub return_scale: f64,
     /// w_infonce (paper: 0.5).
     pub contrast_weight: f64,
     /// Temperature of the contrastive term (paper: 0.1).
@@ -108,6 +113,8 @@ impl Default for WorldModelConfig {
             free_nats: 1.0,
             balance: 0.8,
             return_weight: 1.0,
+            reward_scale: 1.0,
+            return_scale: 1.0,
             contrast_weight: 0.5,
             temperature: 0.1,
             form: Form::default(),
@@ -151,6 +158,11 @@ impl WorldModelConfig {
         ];
         let negative = weights.iter().filter(|(_, weight)| !(weight.is_finite() && *weight >= 0.0));
         wrong.extend(negative.map(|(name, weight)| format!("`{name}` is {weight}, wanted 0 or more")));
+        for (name, scale) in [("reward_scale", self.reward_scale), ("return_scale", self.return_scale)] {
+            if !(scale.is_finite() && scale > 0.0) {
+                wrong.push(format!("`{name}` is {scale}, wanted more than 0"));
+            }
+        }
         for (name, share) in [("balance", self.balance), ("discount", self.discount)] {
             if !(0.0..=1.0).contains(&share) {
                 wrong.push(format!("`{name}` is {share}, wanted 0 to 1"));

@@ -19,7 +19,7 @@ pub struct Losses {
 }
 
 impl WorldModel {
-    /// w_recon‖x̂−x‖² + w_state‖ŝ−s‖² + β_KL·KL + w_ret((r̂−r)² + (Ĝ−G)²) + w_infonce·L_NCE, the squares as means over all
+    /// w_recon‖x̂−x‖² + w_state‖ŝ−s‖² + β_KL·KL + w_ret((r̂−r)²/σ_r² + (Ĝ−G)²/σ_G²) + w_infonce·L_NCE, the squares as means over all
     /// numbers, the KL divergence summed over the latent and averaged over steps.
     ///
     /// KL = 0.8·max(1, KL(sg q ‖ p)) + 0.2·max(1, KL(q ‖ sg p)): what is below a nat is free, and the prior is pulled to the
@@ -46,8 +46,9 @@ impl WorldModel {
             let (Some(true_rewards), Some(true_returns)) = (&batch.rewards, &batch.returns) else {
                 return Err(Error::Config("the return head needs rewards, and these fragments have none".into()));
             };
-            let error =
-                (mean_square(rewards, true_rewards, config.form)? + mean_square(returns, true_returns, config.form)?)?;
+            let reward = (mean_square(rewards, true_rewards, config.form)? / config.reward_scale.powi(2))?;
+            let after = (mean_square(returns, true_returns, config.form)? / config.return_scale.powi(2))?;
+            let error = (reward + after)?;
             terms.push(("return", config.return_weight, error));
         }
 

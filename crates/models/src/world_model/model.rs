@@ -191,7 +191,11 @@ impl WorldModel {
         let Some((hidden, out)) = &self.returns else { return Ok(None) };
         let both = out.forward(&hidden.forward_gelu(&h.contiguous()?)?)?.to_dtype(DType::F32)?;
         let last = both.rank() - 1;
-        Ok(Some((both.narrow(last, 0, 1)?.squeeze(last)?, both.narrow(last, 1, 1)?.squeeze(last)?)))
+        let scaled = |place: usize, scale: f64| -> Result<Tensor> {
+            let one = both.narrow(last, place, 1)?.squeeze(last)?;
+            Ok(if scale == 1.0 { one } else { (one * scale)? })
+        };
+        Ok(Some((scaled(0, self.config.reward_scale)?, scaled(1, self.config.return_scale)?)))
     }
 
     /// What the contrastive term compares: z_T or its projection, of length one.

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use clustering::Points;
-use compression::{Config, Corpus, compress, verify};
+use compression::{Config, Corpus, Library, admit_all, compress, read_programs, refactor, verify};
 use language::{Signature, TermId, TermStore, evaluate, parse};
 use skills::{
     ActionLayout, AlphabetConfig, SegmentConfig, SkillAlphabet, SkillCall, SkillError, StrictConfig, adopt, motions_in,
-    motor_config, rows_of, segment, strict_sweep,
+    motor_config, motor_refactor_config, rows_of, segment, strict_sweep,
 };
 
 /// Reach, grasp, lift, carry and release, every time by other amounts and at other speeds.
@@ -151,4 +151,25 @@ fn what_is_no_program_of_skills_has_no_actions() {
     assert_eq!((twice.calls.as_slice(), twice.rows.len()), (&[0..6, 6..12][..], 12 * 7));
     let none = expand("skill_0 twist[1, 0, -2, 0, 0, 0] 0").unwrap();
     assert_eq!((none.rows.len(), none.lost), (0, 3.0));
+}
+
+#[test]
+fn a_step_finds_skills_of_several_motions_and_no_syntax() {
+    let Corpora { alphabet, calls, mut store, signature, programs } = corpora(&demonstrations());
+    let config = motor_refactor_config();
+    let step = refactor(&store, &signature, &Library::new(), &programs, &config, admit_all).unwrap();
+    let signature = step.library.define(&mut store, &signature).unwrap();
+    let entries = step.library.entries();
+    assert!(entries.iter().any(|entry| motions_in(&store, &signature, &entry.name) > 2), "{}", step.library.to_text());
+    for entry in entries {
+        // An item that is nothing but a parameter is the last one.
+        let items: Vec<&str> = entry.body.split("seq[").skip(1).flat_map(|items| items.split(", ")).collect();
+        let is_param = |item: &str| item.starts_with('x') && item[1..].bytes().all(|byte| byte.is_ascii_digit());
+        assert!(!items.into_iter().any(is_param), "{}", entry.body);
+    }
+    let rewritten = read_programs(&mut store, &signature, &step.programs).unwrap();
+    for (program, calls) in rewritten.into_iter().zip(&calls) {
+        let replayed = alphabet.expand(&mut store, &signature, program).unwrap();
+        assert_eq!(replayed, alphabet.expand_calls(calls).unwrap());
+    }
 }

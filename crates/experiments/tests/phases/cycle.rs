@@ -1,0 +1,139 @@
+//! The whole loop, small, on the embedded dataset.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use compression::Library;
+use experiments::cycle::{RunOptions, RunSettings, RunSummary, Told, run};
+use experiments::{Device, Error, Prepared};
+use language::{Signature, TermStore};
+use models::training::metrics;
+use serde_json::Value;
+
+use crate::prepared;
+
+fn settings() -> RunSettings {
+    let mut sets: Vec<String> = Vec::new();
+    for section in ["world_model", "amortizer", "wake.emitter", "wake.decoder"] {
+        for few in ["train.steps=4", "train.warmup=1", "train.log_every=2", "train.evaluate_every=4", "batch=8"] {
+            sets.push(format!("{section}.{few}"));
+        }
+        sets.push(format!("{section}.train.checkpoint_every=2"));
+    }
+    sets.extend(
+        ["wake.judged=16", "wake.emitted=4", "wake.beam.width=2", "cycle.refactor.max_judged=4"].map(str::to_owned),
+    );
+    RunSettings::resolve("tiny", &sets).unwrap()
+}
+
+fn go(prepared: &Prepared, out: &Path, resume: bool, stop_after: Option<usize>) -> Result<Option<RunSummary>, Error> {
+    let (stop, mut heard) = (AtomicBool::new(false), 0);
+    run(
+        prepared,
+        &settings(),
+        RunOptions {
+            out,
+            resume,
+            preset: "tiny",
+            seed: 5,
+            device: &Device::Cpu,
+            stop: Some(&stop),
+            tell: &mut |_: Told<'_>| {
+                heard += 1;
+                stop.store(stop_after.is_some_and(|after| heard >= after), Ordering::Relaxed);
+            },
+            runs_on: "cpu".to_owned(),
+            command: "refactor-vla run".to_owned(),
+        },
+    )
+}
+
+/// All that a run leaves but what clocks say: weights, figures, library.
+fn contents(out: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut waiting = vec![out.to_owned()];
+    while let Some(folder) = waiting.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(out).unwrap().display().to_string();
+            if path.is_dir() {
+                if !name.ends_with("checkpoints") && !name.ends_with("events") {
+                    waiting.push(path);
+                }
+            } else if path.ends_with(metrics::FILE) {
+                found.insert(name, untimed(&fs::read_to_string(&path).unwrap()).into_bytes());
+            } else if !["time.json", "report.json", "report.html"].contains(&name.as_str()) {
+                found.insert(name, fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+fn untimed(lines: &str) -> String {
+    let line = |line: &str| {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        let fields = line.as_object_mut().unwrap();
+        fields.retain(|key, _| key != "seconds" && key != "per_second");
+        line.to_string()
+    };
+    lines.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_run_that_was_stopped_anywhere_ends_as_one_that_was_not() {
+    let prepared = prepared();
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, broken) = (folder.path().join("whole"), folder.path().join("broken"));
+    let summary = go(&prepared, &whole, false, None).unwrap().unwrap();
+    assert_eq!(summary.demonstrations, (27, 9));
+    assert_eq!((summary.wake.len(), summary.sleep.len(), summary.refactor.len()), (2, 2, 2));
+    assert!(summary.skill_phases.is_some_and(|phases| phases.purity > 0.3));
+
+    // Stopped again and again, a few events further each time.
+    let mut tries = 0;
+    while go(&prepared, &broken, tries > 0, Some(3 + tries)).unwrap().is_none() {
+        tries += 1;
+        assert!(tries < 60, "it never ends");
+    }
+    assert!(tries > 3, "{tries}");
+    let (wanted, found) = (contents(&whole), contents(&broken));
+    assert_eq!(wanted.keys().collect::<Vec<_>>(), found.keys().collect::<Vec<_>>());
+    for (name, bytes) in &wanted {
+        assert!(found[name] == *bytes, "{name} differs");
+    }
+    assert!(wanted.keys().filter(|name| name.ends_with(".safetensors")).count() >= 11);
+
+    // What it wrote can be read again.
+    let page = fs::read_to_string(whole.join("report.html")).unwrap();
+    assert!(page.contains("skill_0") && page.contains("</html>"));
+    report::Report::from_json(&fs::read_to_string(whole.join("report.json")).unwrap()).unwrap();
+    let text = fs::read_to_string(whole.join("library.json")).unwrap();
+    let library: Library = serde_json::from_str(&text).unwrap();
+    let mut store = TermStore::new();
+    let mut base = Signature::standard(&mut store);
+    let alphabet: skills::SkillAlphabet =
+        serde_json::from_str(&fs::read_to_string(whole.join("skills.json")).unwrap()).unwrap();
+    alphabet.declare(&mut store, &mut base).unwrap();
+    library.check(&store, &base).unwrap();
+
+    // The same directory for another run is refused, and says what differs.
+    assert!(matches!(go(&prepared, &whole, false, None), Err(Error::RunExists { .. })));
+    let other = folder.path().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("notes.txt"), "mine").unwrap();
+    assert!(matches!(go(&prepared, &other, false, None), Err(Error::RunExists { .. })));
+}
+
+#[test]
+fn settings_outside_all_sections_are_refused() {
+    let error = RunSettings::resolve("tiny", &["train.steps=3".to_owned()]).unwrap_err().to_string();
+    assert!(
+        error.contains("`train.steps=3` is in none of the sections world_model, amortizer, wake, cycle"),
+        "{error}"
+    );
+    let error = RunSettings::resolve("tiny", &["cycle.gates.level=0.7".to_owned()]).unwrap_err().to_string();
+    assert!(error.contains("`gates.level` is 0.7"), "{error}");
+}
