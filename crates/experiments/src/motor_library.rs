@@ -27,6 +27,7 @@ use crate::cycle::Told;
 use crate::cycle::classes::Classes;
 use crate::cycle::corpus::{Corpus, Subject};
 use crate::cycle::demonstrations::{Demonstrations, rows};
+use crate::cycle::equivalence::Equivalence;
 use crate::cycle::gates::{Figures, Gates};
 use crate::cycle::refactoring::{grown, largest_return};
 use crate::cycle::settings::CycleSettings;
@@ -103,6 +104,8 @@ pub struct SkillLibrary {
     pub of_several_motions: usize,
     /// Motions of training demonstrations that call the library, and those of held-out ones.
     pub rewritten: (usize, usize),
+    /// What the gate of returns says of standing still: whether it can refuse at all.
+    pub stillness: Option<Equivalence>,
     /// Every candidate with its figures, and the library.
     pub refactored: Refactored,
 }
@@ -251,6 +254,7 @@ impl Bench<'_> {
             of_several_motions: entries.iter().filter(|entry| entry.motions > 1).count(),
             entries,
             rewritten: (calling(false), calling(true)),
+            stillness: gates.stillness()?,
             refactored,
         }))
     }

@@ -59,6 +59,16 @@ fn text(report: &MotorReport) -> String {
         strict_table(report)
     );
     text += &format!("Skills: refactoring of the training motions through all gates\n\n{}", skills_table(report));
+    // It depends on the world model alone, so the first has it for all.
+    if let Some(still) = report.skills.first().and_then(|library| library.stillness) {
+        text += &format!(
+            "\nStanding still instead changes the return by {:+.3} to {:+.3} (margin ±{}): the return gate {}\n",
+            still.low,
+            still.high,
+            still.margin,
+            if still.equivalent { "cannot tell, and what it admits means little" } else { "refuses it" }
+        );
+    }
     for library in &report.skills {
         if !library.entries.is_empty() {
             text += &format!("\nEntries of skills by {}\n\n{}", named(library.tokens), entries_table(library));

@@ -65,6 +65,7 @@ fn skills_make_a_library_where_strict_tokens_make_none() {
         // Only motions are refactored, and what is in the library has passed the gates.
         let figures = library.entries.iter().map(|entry| entry.figures.as_ref().unwrap());
         assert!(figures.clone().all(|figures| figures.admitted && figures.task_calls == 0 && figures.gain > 4.0));
+        assert!(library.stillness.is_some_and(|still| still.rollouts == 4));
         assert!(library.phases.is_some() && library.replay.path_error < 0.5, "{library:?}");
     }
     // Written, it is the same again; and so it is when it is run again.
