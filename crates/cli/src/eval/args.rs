@@ -30,6 +30,17 @@ longer list of modes, seeds or datasets adds to what is there.")]
   refactor-vla eval recursive-pour
   refactor-vla eval recursive-pour --seeds 1 --set train.steps=300 --json")]
     RecursivePour(PourArgs),
+    /// Look for motor abstractions: token by token as in the paper, and over skills by behaviour
+    #[command(after_help = "Examples:
+  refactor-vla train world-model --encoder pixels:8 --set model.contrast=none --out runs/a
+  refactor-vla eval motor-library --encoder pixels:8 --world-model runs/a
+  refactor-vla eval motor-library --dataset demos/libero_goal --world-model runs/goal \\
+      --dataset demos/libero_10 --world-model runs/ten --features features --json
+  refactor-vla eval motor-library --world-model runs/a --set gates.soundness=false
+
+The world model says which motions turn out alike and what they return; beside it stand classes by
+the motions' actions alone, judged by the same gates.")]
+    MotorLibrary(MotorArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -98,6 +109,35 @@ pub(crate) struct KernelArgs {
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(crate) device: DeviceChoice,
     /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) keys: KeyArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct MotorArgs {
+    /// A dataset: a directory, or `embedded:libero_goal_mini`; may be given several times
+    #[arg(long, value_name = "DIR", default_value = "embedded:libero_goal_mini")]
+    pub(crate) dataset: Vec<String>,
+    /// The run of a world model of the dataset; one for each, in the same order
+    #[arg(long, value_name = "RUN", required = true)]
+    pub(crate) world_model: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) features: FeatureArgs,
+    /// Settings of the loop: a preset's name, or a TOML file of differences
+    #[arg(long, value_name = "PRESET", default_value = "small")]
+    pub(crate) preset: String,
+    /// Change a setting of the loop, such as `classes.classes=12` or `gates.min_gain=10`
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) sets: Vec<String>,
+    /// Of clusters and rollouts
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// `auto`, `cpu` or `cuda:N`
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(crate) device: DeviceChoice,
+    /// Print JSON instead of tables
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! `eval …`: experiments, each a table and JSON.
 
 mod args;
+mod motor_library;
 mod phase_c;
 
 use experiments::amortizer_phase::Teacher;
@@ -24,6 +25,7 @@ pub(crate) fn run(command: &EvalCommand) -> Result<(), Failure> {
         EvalCommand::PhaseC(options) => phase_c::run(options),
         EvalCommand::Kernel(options) => kernel(options),
         EvalCommand::RecursivePour(options) => pour(options),
+        EvalCommand::MotorLibrary(options) => motor_library::run(options),
     }
 }
 

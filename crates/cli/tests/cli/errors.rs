@@ -131,3 +131,9 @@ fn a_library_that_is_none() {
     assert_eq!(output.status.code(), Some(2));
     insta::assert_snapshot!(String::from_utf8(output.stderr).unwrap());
 }
+
+#[test]
+fn world_models_that_are_not_one_for_each_dataset() {
+    let ran = run(&["eval", "motor-library", "--world-model", "runs/a", "--world-model", "runs/b"]);
+    insta::assert_snapshot!(ran.shown());
+}

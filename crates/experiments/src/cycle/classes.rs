@@ -72,30 +72,56 @@ impl Classes {
         let mode = KernelMode::Mc;
         let discount = record.model.discount;
         let kernel = KernelConfig { mode, w_r, w_e, horizon, starts, samples, discount, seed, ..Default::default() };
-        let training = demonstrations.which(false);
         let visits = visits(prepared, table, kernel)?;
         let reference = MonteCarlo::new(&world_model.model, &visits, kernel)?;
         let ids = demonstrations.segments_of(&(0..demonstrations.all.len()).collect::<Vec<_>>());
         let batches = ids.chunks(CHUNK).map(|chunk| {
-            let windows: Result<Vec<f32>> = chunk
-                .iter()
-                .map(|id| window(prepared, demonstrations, *id, kernel.horizon))
-                .collect::<Result<Vec<Vec<f32>>>>()
-                .map(|windows| windows.concat());
-            windows
+            windows(prepared, demonstrations, chunk, kernel.horizon)
                 .and_then(|values| batch(values, chunk.len(), kernel.horizon, table))
                 .map_err(crate::Error::for_trainer)
         });
         let signatures = reference.signatures(batches)?;
         let (values, width) = signatures.coordinates(kernel.w_r, kernel.w_e)?;
-        let learned: Vec<usize> =
-            (0..ids.len()).filter(|at| training.binary_search(&ids[*at].demonstration).is_ok()).collect();
+        let mut classes = Classes { ids, labels: Vec::new(), signatures, kernel };
+        classes.labels = classes.clustered(demonstrations, Points::new(&values, width)?, settings.classes, seed)?;
+        Ok(classes)
+    }
+
+    /// The same segments at the same distances, but their classes by KMeans on the actions that were imagined, as they are:
+    /// what can be had without a world model.
+    pub fn by_actions(
+        mut self,
+        prepared: &Prepared,
+        demonstrations: &Demonstrations,
+        settings: &ClassSettings,
+        seed: u64,
+    ) -> Result<Classes> {
+        let values = windows(prepared, demonstrations, &self.ids, self.kernel.horizon)?;
+        let width = self.kernel.horizon * demonstrations.layout.width;
+        self.labels = self.clustered(demonstrations, Points::new(&values, width)?, settings.classes, seed)?;
+        Ok(self)
+    }
+
+    /// Clusters the training segments, and gives each segment the nearest cluster.
+    fn clustered(
+        &self,
+        demonstrations: &Demonstrations,
+        points: Points<'_>,
+        classes: usize,
+        seed: u64,
+    ) -> Result<Vec<i64>> {
+        let (learned, width) = (self.places_of(&demonstrations.which(false)), points.width());
         let of_learned: Vec<f32> =
-            learned.iter().flat_map(|at| &values[at * width..(at + 1) * width]).copied().collect();
-        let config = KMeansConfig { clusters: settings.classes.clamp(1, learned.len()), seed, ..Default::default() };
+            learned.iter().flat_map(|at| &points.values()[at * width..(at + 1) * width]).copied().collect();
+        let config = KMeansConfig { clusters: classes.clamp(1, learned.len().max(1)), seed, ..Default::default() };
         let found = kmeans(Points::new(&of_learned, width)?, &config)?;
-        let labels = nearest_centres(Points::new(&values, width)?, Points::new(&found.centres, width)?)?;
-        Ok(Classes { ids, labels, signatures, kernel })
+        Ok(nearest_centres(points, Points::new(&found.centres, width)?)?)
+    }
+
+    /// The places of all segments of some demonstrations, which are in order.
+    fn places_of(&self, demonstrations: &[usize]) -> Vec<usize> {
+        let of = |at: &usize| demonstrations.binary_search(&self.ids[*at].demonstration).is_ok();
+        (0..self.ids.len()).filter(of).collect()
     }
 
     /// Coordinates of all segments, whose Euclidean distance stands for D_φ: `[segments, width]` and the width.
@@ -120,9 +146,10 @@ impl Classes {
         self.kernel.w_r * parts.value + self.kernel.w_e * parts.rollout
     }
 
-    /// ε_t: the `quantile` of D_φ over pairs of different segments among these places, all of them or evenly chosen ones.
-    pub fn epsilon(&self, places: &[usize], quantile: f64) -> f64 {
-        let mut found: Vec<f64> = pairs(places, PAIRS).map(|(one, other)| self.distance(one, other)).collect();
+    /// ε_t: the `quantile` of D_φ over pairs of different segments of these demonstrations, all of them or evenly chosen ones.
+    pub fn epsilon(&self, demonstrations: &[usize], quantile: f64) -> f64 {
+        let places = self.places_of(demonstrations);
+        let mut found: Vec<f64> = pairs(&places, PAIRS).map(|(one, other)| self.distance(one, other)).collect();
         found.sort_by(f64::total_cmp);
         let at = (quantile * found.len().saturating_sub(1) as f64).round() as usize;
         found.get(at).copied().unwrap_or(0.0)
@@ -143,6 +170,12 @@ fn visits(prepared: &Prepared, table: &FragmentTable, kernel: KernelConfig) -> R
     let step = (index.len() / kernel.starts.max(1)).max(1);
     let chosen: Vec<usize> = index.iter().step_by(step).map(|(_, fragment)| fragment.frames.start).collect();
     Ok(visited(&table.gather(&chosen, 1)?, kernel.starts, kernel.seed)?)
+}
+
+/// [`window`]s of segments, one after the other.
+fn windows(prepared: &Prepared, demonstrations: &Demonstrations, ids: &[SegmentId], steps: usize) -> Result<Vec<f32>> {
+    let all: Result<Vec<Vec<f32>>> = ids.iter().map(|id| window(prepared, demonstrations, *id, steps)).collect();
+    Ok(all?.concat())
 }
 
 /// k rows of a segment's actions, standardised: the middle ones, or all and then stillness.

@@ -100,24 +100,26 @@ impl Corpus {
         Ok(Corpus { store, base, alphabet, tasks, task_steps, motions, calls, unknown })
     }
 
-    /// The programs of some demonstrations: first all tasks, then all motions.
-    pub fn programs(&self, demonstrations: &[usize]) -> Vec<TermId> {
-        let of = |terms: &[TermId]| demonstrations.iter().map(|at| terms[*at]).collect::<Vec<_>>();
-        [of(&self.tasks), of(&self.motions)].concat()
+    /// What there are programs about in some demonstrations: first all tasks, then all motions.
+    pub fn subjects(demonstrations: &[usize]) -> Vec<Subject> {
+        let tasks = demonstrations.iter().map(|at| Subject::Task(*at));
+        tasks.chain(demonstrations.iter().map(|at| Subject::Motion(*at))).collect()
     }
 
-    /// What program number `program` of [`Corpus::programs`] is about.
-    pub fn subject(demonstrations: &[usize], program: usize) -> Subject {
-        match program.checked_sub(demonstrations.len()) {
-            None => Subject::Task(demonstrations[program]),
-            Some(motion) => Subject::Motion(demonstrations[motion]),
-        }
+    /// The program about each subject.
+    pub fn programs(&self, subjects: &[Subject]) -> Vec<TermId> {
+        let of = |subject: &Subject| match *subject {
+            Subject::Task(at) => self.tasks[at],
+            Subject::Motion(at) => self.motions[at],
+        };
+        subjects.iter().map(of).collect()
     }
 
     /// All demonstrations' programs with a library: the grammatical compiler.
     pub fn compiled(&self, library: &Library, strategy: Strategy) -> Result<(Written, Compiled)> {
         let all: Vec<usize> = (0..self.tasks.len()).collect();
-        let compiled = compile(&self.store, &self.base, library, &self.programs(&all), strategy)?;
+        let plain = self.programs(&Corpus::subjects(&all));
+        let compiled = compile(&self.store, &self.base, library, &plain, strategy)?;
         let mut store = self.store.clone();
         let signature = library.define(&mut store, &self.base)?;
         let mut terms = Vec::new();

@@ -26,8 +26,8 @@ use std::time::Instant;
 
 use candle_core::Device;
 use clustering::{KMeansConfig, Points, kmeans};
-use compression::{Library, PosteriorConfig, PruneConfig, RefactorConfig, Verdict, posterior, prune, refactor};
-use language::{TermId, TermStore, parse};
+use compression::Library;
+use language::TermId;
 use models::FragmentTable;
 use models::emitter::{Growth, Vocabulary, WordVocabulary};
 use models::noise::mix;
@@ -36,23 +36,24 @@ use models::training::distributed::Alone;
 use models::training::{Outcome, Progress};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use skills::{PhaseScores, ReplayScores, score_phases, score_replay};
 
 use super::classes::Classes;
 use super::corpus::{Corpus, Written};
-use super::demonstrations::{Demonstrations, rows};
+use super::demonstrations::Demonstrations;
 use super::gates::{Figures, Gates};
+use super::refactoring::{grown, largest_return};
 use super::samples::Samples;
 use super::settings::RunSettings;
+use super::skill_scores::{replay, skill_phases, skill_tasks};
 use super::story::{Telling, tell};
-use super::summary::{JudgedCandidate, PrunedEntry, Refactored, Rewriting, RunSummary, SleepScores, WakeResult};
+use super::summary::{Refactored, Rewriting, RunSummary, SleepScores, WakeResult};
 use super::wake::{Before, DECODER, EMITTER, Policy, Wake, table};
 use crate::amortizer_phase::{Teacher, train_amortizer};
 use crate::embeddings::amortized;
 use crate::error::{Error, Result};
 use crate::prepared::Prepared;
 use crate::run::{CONFIG, Launch, load_amortizer, read_json, write_json, write_text};
-use crate::scores::{Agreement, TOLERANCE, agreement};
+use crate::scores::agreement;
 use crate::world_model_phase::train_world_model;
 
 /// How a run is made.
@@ -215,9 +216,9 @@ impl Driver<'_, '_> {
             demonstrations: (world.training.len(), world.demonstrations.all.len() - world.training.len()),
             segments: world.demonstrations.segments_of(&world.training).len(),
             skills: world.corpus.alphabet.skills.len(),
-            skill_tasks: skill_tasks(self.prepared, &world)?,
-            skill_phases: skill_phases(self.prepared, &world)?,
-            replay: replay(self.prepared, &world)?,
+            skill_tasks: skill_tasks(self.prepared, &world.demonstrations, &world.corpus)?,
+            skill_phases: skill_phases(self.prepared, &world.demonstrations, &world.corpus)?,
+            replay: replay(self.prepared, &world.demonstrations, &world.corpus)?,
             unknown_instructions: world.corpus.unknown.clone(),
             wake,
             sleep,
@@ -353,82 +354,26 @@ impl Driver<'_, '_> {
         if let Some(done) = done {
             return Ok(done);
         }
-        let cycle = &self.settings.cycle;
-        let World { corpus, classes, training, .. } = world;
-        let places: Vec<usize> = (0..classes.ids.len())
-            .filter(|at| training.binary_search(&classes.ids[*at].demonstration).is_ok())
-            .collect();
-        let epsilon = classes.epsilon(&places, cycle.gates.soundness_quantile);
+        let (prepared, cycle) = (self.prepared, &self.settings.cycle);
+        let World { demonstrations, corpus, classes, training, .. } = world;
+        let loaded = &world.teacher.loaded;
         let gates = Gates {
-            prepared: self.prepared,
+            prepared,
             table: &world.table,
-            demonstrations: &world.demonstrations,
+            demonstrations,
             training,
+            subjects: &Corpus::subjects(training),
             classes,
             corpus,
-            model: &world.teacher.loaded.model,
-            largest_return: largest_return(self.prepared, world),
-            epsilon,
+            model: &loaded.model,
+            largest_return: largest_return(prepared, demonstrations, training, loaded.record.model.discount),
+            epsilon: classes.epsilon(training, cycle.gates.soundness_quantile),
             settings: &cycle.gates,
             seed: seed(&self.options, b"verifier"),
         };
-        let nothing = Library::new();
-        let library = last.map_or(&nothing, |last| &last.library);
-        let (store, programs) = match last {
-            Some(last) => parsed(corpus, library, &last.programs)?,
-            None => (corpus.store.clone(), corpus.programs(training)),
-        };
-        let config = RefactorConfig {
-            iteration: t,
-            max_admitted: cycle.refactor.max_admitted,
-            max_judged: cycle.refactor.max_judged,
-            min_gain: if cycle.gates.length { cycle.gates.min_gain } else { 0.0 },
-            max_arity: cycle.refactor.max_arity,
-            threads: rayon::current_num_threads(),
-            max_steps: Some(cycle.refactor.max_steps),
-            ..RefactorConfig::default()
-        };
-        let (mut failed, tell) = (None, &mut self.options.tell);
-        let stop = self.options.stop;
-        let step = refactor(&store, &corpus.base, library, &programs, &config, |candidate| {
-            let told = stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
-            let verdict = if failed.is_some() || told { Ok(None) } else { gates.judge(candidate).map(Some) };
-            match verdict {
-                Ok(Some(verdict)) => {
-                    tell(Told::Judged { candidate, figures: &verdict.figures });
-                    Verdict { admitted: verdict.admitted, figures: Some(verdict.figures) }
-                }
-                Ok(None) => Verdict { admitted: false, figures: None },
-                Err(error) => {
-                    failed = Some(error);
-                    Verdict { admitted: false, figures: None }
-                }
-            }
-        })?;
-        if let Some(error) = failed {
-            return Err(Stopped::Failed(error));
-        }
-        self.unless_told()?;
-        let pruning = parsed(&world.corpus, &step.library, &step.programs).and_then(|(store, programs)| {
-            let config = PruneConfig { min_uses: cycle.refactor.min_uses, ..PruneConfig::default() };
-            Ok(prune(&store, &corpus.base, &step.library, &programs, config)?)
-        })?;
-        let (store, programs) = parsed(&world.corpus, &pruning.library, &pruning.programs)?;
-        let shares = posterior(&store, &corpus.base, &pruning.library, &programs, PosteriorConfig::default())?;
-        let found = Refactored {
-            library: shares.annotate(&pruning.library),
-            before: step.before,
-            after: pruning.after,
-            epsilon,
-            candidates: step.judged.into_iter().filter_map(judged).collect(),
-            pruned: pruning
-                .removed
-                .into_iter()
-                .map(|entry| PrunedEntry { name: entry.name, uses: entry.uses, reason: entry.reason })
-                .collect(),
-            end: step.end,
-            programs: pruning.programs,
-        };
+        let (stop, tell) = (self.options.stop, &mut self.options.tell);
+        let mut told = |candidate: &_, figures: &_| tell(Told::Judged { candidate, figures });
+        let found = grown(&gates, last, &cycle.refactor, t, stop, &mut told)?.ok_or(Stopped::Told)?;
         write_json(&path, &found)?;
         Ok(found)
     }
@@ -452,11 +397,6 @@ impl Driver<'_, '_> {
             _ => Ok(()),
         }
     }
-}
-
-fn judged(one: compression::Judged<Option<Figures>>) -> Option<JudgedCandidate> {
-    let compression::Candidate { name, body, principal_type, uses, .. } = one.candidate;
-    Some(JudgedCandidate { name, body, principal_type, uses, figures: one.verdict.figures? })
 }
 
 /// A seed for each purpose.
@@ -514,19 +454,6 @@ fn differences(one: &Value, other: &Value, path: &str) -> Vec<String> {
     }
 }
 
-/// Programs in concrete syntax as terms, in a store that extends the corpus's.
-pub(super) fn parsed(corpus: &Corpus, library: &Library, programs: &[String]) -> Result<(TermStore, Vec<TermId>)> {
-    let mut store = corpus.store.clone();
-    let signature = library.define(&mut store, &corpus.base)?;
-    let mut terms = Vec::with_capacity(programs.len());
-    for text in programs {
-        let parsed = parse(&mut store, &signature, text);
-        let refused = |error| Error::Mismatch(format!("a rewritten program does not parse: {error:?}"));
-        terms.push(parsed.map_err(refused)?.term);
-    }
-    Ok((store, terms))
-}
-
 /// All terms that training frames have as targets.
 fn training_programs(world: &World, written: &mut Written) -> Result<Vec<TermId>> {
     let mut terms = Vec::new();
@@ -536,57 +463,4 @@ fn training_programs(world: &World, written: &mut Written) -> Result<Vec<TermId>
         terms.extend(items);
     }
     Ok(terms)
-}
-
-/// The largest return that a training frame has before it.
-fn largest_return(prepared: &Prepared, world: &World) -> f64 {
-    let Some(rewards) = models::fragments::rewards_of(&prepared.source.dataset) else { return 0.0 };
-    let discount = world.teacher.loaded.record.model.discount;
-    let spans = prepared.source.dataset.spans();
-    let returns = models::fragments::returns_to_go(&rewards, spans, discount);
-    let of = |at: &usize| world.demonstrations.all[*at].frames.clone();
-    world.training.iter().flat_map(of).map(|frame| f64::from(returns[frame])).fold(0.0, f64::max)
-}
-
-/// Held-out segments, by demonstration, within their episodes.
-fn held_out_segments(world: &World) -> (Vec<usize>, Vec<Vec<std::ops::Range<usize>>>) {
-    let held_out = world.demonstrations.which(true);
-    let within = |at: &usize| {
-        let one = &world.demonstrations.all[*at];
-        let first = one.frames.start;
-        one.segments.iter().map(|segment| segment.start - first..segment.end - first).collect()
-    };
-    let segments = held_out.iter().map(within).collect();
-    (held_out, segments)
-}
-
-fn skill_phases(prepared: &Prepared, world: &World) -> Result<Option<PhaseScores>> {
-    let Some(phases) = prepared.source.dataset.columns().labels.get("phase") else { return Ok(None) };
-    let (held_out, segments) = held_out_segments(world);
-    let truth: Vec<&[i64]> = held_out.iter().map(|at| &phases[world.demonstrations.all[*at].frames.clone()]).collect();
-    let calls = held_out.iter().map(|at| world.corpus.calls[*at].iter().map(|call| call.skill.0 as i64).collect());
-    let classes: Vec<Vec<i64>> = calls.collect();
-    Ok(Some(score_phases(&truth, &segments, &classes, TOLERANCE)?))
-}
-
-/// Skills of held-out frames against tasks.
-fn skill_tasks(prepared: &Prepared, world: &World) -> Result<Agreement> {
-    let tasks = &prepared.source.dataset.columns().tasks;
-    let (mut truth, mut found) = (Vec::new(), Vec::new());
-    for at in world.demonstrations.which(true) {
-        for (frames, call) in world.demonstrations.all[at].segments.iter().zip(&world.corpus.calls[at]) {
-            truth.extend_from_slice(&tasks[frames.clone()]);
-            found.extend(frames.clone().map(|_| call.skill.0 as i64));
-        }
-    }
-    agreement(&truth, &found)
-}
-
-fn replay(prepared: &Prepared, world: &World) -> Result<ReplayScores> {
-    let (held_out, segments) = held_out_segments(world);
-    let dataset = &prepared.source.dataset;
-    let episodes: Result<Vec<Points<'_>>> =
-        held_out.iter().map(|at| rows(dataset, &world.demonstrations.all[*at].frames)).collect();
-    let calls: Vec<_> = held_out.iter().map(|at| world.corpus.calls[*at].clone()).collect();
-    Ok(score_replay(&world.corpus.alphabet, &episodes?, &segments, &calls)?)
 }

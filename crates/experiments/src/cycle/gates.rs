@@ -21,7 +21,7 @@ use compression::{Candidate, Place, Verdict};
 use models::{FragmentTable, WorldModel};
 use serde::{Deserialize, Serialize};
 
-use super::classes::{Classes, pairs};
+use super::classes::{Classes, pairs, stillness};
 use super::corpus::{Corpus, Subject};
 use super::demonstrations::{Demonstrations, SegmentId, rows};
 use super::equivalence::{Equivalence, equivalence};
@@ -117,8 +117,10 @@ pub struct Gates<'a> {
     pub table: &'a FragmentTable,
     /// The episodes.
     pub demonstrations: &'a Demonstrations,
-    /// The demonstrations whose programs are refactored, in the order of [`Corpus::programs`].
+    /// The demonstrations that are learned from.
     pub training: &'a [usize],
+    /// What the programs that are refactored are about, one for each, in their order.
+    pub subjects: &'a [Subject],
     /// Segments under D_φ.
     pub classes: &'a Classes,
     /// The programs.
@@ -140,7 +142,7 @@ impl Gates<'_> {
     pub fn judge(&self, candidate: &Candidate) -> Result<Verdict<Figures>> {
         let settings = self.settings;
         let subjects: Vec<(Subject, &Place)> =
-            candidate.places.iter().map(|place| (Corpus::subject(self.training, place.program), place)).collect();
+            candidate.places.iter().map(|place| (self.subjects[place.program], place)).collect();
         let motions = subjects.iter().filter(|(subject, _)| matches!(subject, Subject::Motion(_))).count();
         let mut figures = Figures {
             soundness: None,
@@ -240,6 +242,29 @@ impl Gates<'_> {
                 Subject::Task(demonstration) => self.done_by_another(demonstration, place)?,
             });
         }
+        self.compared(&ways)
+    }
+
+    /// What the second gate says of standing still in place of two segments at a time. A verifier that finds no difference
+    /// there cannot refuse anything, and what it admits means little.
+    pub fn stillness(&self) -> Result<Option<Equivalence>> {
+        let mut ways = Vec::new();
+        if self.largest_return > 0.0 {
+            for at in self.training {
+                for two in self.demonstrations.all[*at].segments.windows(2) {
+                    let frames = two[0].start..two[1].end;
+                    let recorded = self.recorded(frames.clone())?;
+                    let layout = &self.demonstrations.layout;
+                    let held = stillness(layout, &recorded[..layout.width]).repeat(frames.len());
+                    ways.push((frames.start, recorded, held));
+                }
+            }
+        }
+        self.compared(&ways)
+    }
+
+    /// Tests the differences of returns over some of the ways.
+    fn compared(&self, ways: &[Way]) -> Result<Option<Equivalence>> {
         if ways.is_empty() {
             return Ok(None);
         }

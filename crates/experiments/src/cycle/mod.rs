@@ -6,7 +6,7 @@
 //!     library F_t ◄── gates (equivalence, verifier) ◄── candidates ◄─────────────┤  sleep
 //!         └──────► samples ─► emitter_phase, decoder_phase ─► wake scores ◄──────┘  wake
 //! ```
-//! [`driver`] runs it, [`settings`] are its settings and [`summary`] what it comes to.
+//! [`driver`] runs it, [`refactoring`] is its step from one library to the next, [`settings`] are its settings and [`summary`] what it comes to.
 
 pub mod classes;
 pub mod corpus;
@@ -16,8 +16,10 @@ pub mod driver;
 mod emitter_phase;
 pub mod equivalence;
 pub mod gates;
+pub mod refactoring;
 pub mod samples;
 pub mod settings;
+pub mod skill_scores;
 mod story;
 pub mod summary;
 mod verifier;

@@ -397,7 +397,7 @@ fn entries(world: &World, library: &Library, summary: &RunSummary) -> Result<Vec
     let mut store = world.corpus.store.clone();
     let signature = library.define(&mut store, &world.corpus.base)?;
     let programs = summary.refactor.last().map(|last| last.programs.as_slice()).unwrap_or_default();
-    let (parsed, terms) = super::driver::parsed(&world.corpus, library, programs)?;
+    let (parsed, terms) = super::refactoring::parsed(&world.corpus, library, programs)?;
     let calls = compression::compile(&parsed, &world.corpus.base, library, &terms, compression::Strategy::Greedy)?;
     let mut found = Vec::new();
     for entry in library.entries() {

@@ -1,0 +1,114 @@
+//! One step of sleep: programs of demonstrations, candidates through the gates, then pruning.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use compression::{
+    Candidate, Library, PosteriorConfig, PruneConfig, RefactorConfig, Verdict, posterior, prune, refactor,
+};
+use language::{TermId, TermStore, parse};
+
+use super::corpus::Corpus;
+use super::demonstrations::Demonstrations;
+use super::gates::{Figures, GateSettings, Gates};
+use super::settings::RefactorSettings;
+use super::summary::{JudgedCandidate, PrunedEntry, Refactored};
+use crate::error::{Error, Result};
+use crate::prepared::Prepared;
+
+/// F_t from F_{t−1} and the programs as that left them, those that the gates are about. `None` if it was told to stop.
+pub fn grown(
+    gates: &Gates<'_>,
+    last: Option<&Refactored>,
+    settings: &RefactorSettings,
+    iteration: u32,
+    stop: Option<&AtomicBool>,
+    tell: &mut dyn FnMut(&Candidate, &Figures),
+) -> Result<Option<Refactored>> {
+    let corpus = gates.corpus;
+    let told = || stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+    let nothing = Library::new();
+    let library = last.map_or(&nothing, |last| &last.library);
+    let (store, programs) = match last {
+        Some(last) => parsed(corpus, library, &last.programs)?,
+        None => (corpus.store.clone(), corpus.programs(gates.subjects)),
+    };
+    let mut failed = None;
+    let config = config(settings, gates.settings, iteration);
+    let step = refactor(&store, &corpus.base, library, &programs, &config, |candidate| {
+        let verdict = if failed.is_some() || told() { Ok(None) } else { gates.judge(candidate).map(Some) };
+        match verdict {
+            Ok(Some(verdict)) => {
+                tell(candidate, &verdict.figures);
+                Verdict { admitted: verdict.admitted, figures: Some(verdict.figures) }
+            }
+            Ok(None) => Verdict { admitted: false, figures: None },
+            Err(error) => {
+                failed = Some(error);
+                Verdict { admitted: false, figures: None }
+            }
+        }
+    })?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    if told() {
+        return Ok(None);
+    }
+    let (store, programs) = parsed(corpus, &step.library, &step.programs)?;
+    let pruning = PruneConfig { min_uses: settings.min_uses, ..PruneConfig::default() };
+    let pruning = prune(&store, &corpus.base, &step.library, &programs, pruning)?;
+    let (store, programs) = parsed(corpus, &pruning.library, &pruning.programs)?;
+    let shares = posterior(&store, &corpus.base, &pruning.library, &programs, PosteriorConfig::default())?;
+    let removed = pruning.removed.into_iter();
+    Ok(Some(Refactored {
+        library: shares.annotate(&pruning.library),
+        before: step.before,
+        after: pruning.after,
+        epsilon: gates.epsilon,
+        candidates: step.judged.into_iter().filter_map(judged).collect(),
+        pruned: removed.map(|entry| PrunedEntry { name: entry.name, uses: entry.uses, reason: entry.reason }).collect(),
+        end: step.end,
+        programs: pruning.programs,
+    }))
+}
+
+/// The largest return that a frame of these demonstrations has before it; 0 without rewards.
+pub fn largest_return(prepared: &Prepared, demonstrations: &Demonstrations, which: &[usize], discount: f64) -> f64 {
+    let dataset = &prepared.source.dataset;
+    let Some(rewards) = models::fragments::rewards_of(dataset) else { return 0.0 };
+    let returns = models::fragments::returns_to_go(&rewards, dataset.spans(), discount);
+    let of = |at: &usize| demonstrations.all[*at].frames.clone();
+    which.iter().flat_map(of).map(|frame| f64::from(returns[frame])).fold(0.0, f64::max)
+}
+
+/// Programs in concrete syntax as terms, in a store that extends the corpus's.
+pub(super) fn parsed(corpus: &Corpus, library: &Library, programs: &[String]) -> Result<(TermStore, Vec<TermId>)> {
+    let mut store = corpus.store.clone();
+    let signature = library.define(&mut store, &corpus.base)?;
+    let mut terms = Vec::with_capacity(programs.len());
+    for text in programs {
+        let parsed = parse(&mut store, &signature, text);
+        let refused = |error| Error::Mismatch(format!("a rewritten program does not parse: {error:?}"));
+        terms.push(parsed.map_err(refused)?.term);
+    }
+    Ok((store, terms))
+}
+
+/// How candidates are looked for. The one place that says so.
+fn config(settings: &RefactorSettings, gates: &GateSettings, iteration: u32) -> RefactorConfig {
+    RefactorConfig {
+        iteration,
+        max_admitted: settings.max_admitted,
+        max_judged: settings.max_judged,
+        min_gain: if gates.length { gates.min_gain } else { 0.0 },
+        max_arity: settings.max_arity,
+        threads: rayon::current_num_threads(),
+        max_steps: Some(settings.max_steps),
+        ..RefactorConfig::default()
+    }
+}
+
+fn judged(one: compression::Judged<Option<Figures>>) -> Option<JudgedCandidate> {
+    let Candidate { name, body, principal_type, uses, .. } = one.candidate;
+    Some(JudgedCandidate { name, body, principal_type, uses, figures: one.verdict.figures? })
+}
