@@ -19,6 +19,12 @@ use rand_chacha::ChaCha8Rng;
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     models::prepare_process();
+    // As the trainer does: on a thread of the pool, so that no operation has to wake one up first.
+    rayon::scope(|_| measure().map_err(|error| error.to_string()))?;
+    Ok(())
+}
+
+fn measure() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let given: BTreeMap<&str, &str> = words.chunks_exact(2).map(|pair| (pair[0].as_str(), pair[1].as_str())).collect();
     let get = |name: &str, default: &'static str| given.get(name).copied().unwrap_or(default).to_owned();

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use candle_core::{D, DType, Result, Tensor};
+use pulp::Simd;
 
 use super::cpu;
 use super::small_product::{Factor, product};
@@ -139,12 +140,12 @@ impl Head {
 
     /// The probabilities of all rows; zero for the tokens that a row does not see.
     #[inline(always)]
-    fn attend(&mut self, causal: bool) {
+    fn attend<S: Simd>(&mut self, simd: S, causal: bool) {
         let (tokens, width) = (self.tokens, self.width);
         let scale = 1.0 / (width as f32).sqrt();
         let query = Factor { values: &self.qkv[0], row: width, column: 1 };
         let keys = (self.transposed[0].as_slice(), tokens);
-        scores(&mut self.probabilities, tokens, query, keys, width, causal);
+        scores(simd, &mut self.probabilities, tokens, query, keys, width, causal);
         for (row, scores) in self.probabilities.chunks_exact_mut(tokens).enumerate() {
             let seen = if causal { row + 1 } else { tokens };
             let most = cpu::largest(&scores[..seen]);
@@ -173,7 +174,8 @@ fn cpu_forward(qkv: &Tensor, bias: &Tensor, causal: bool) -> Result<Tensor> {
 
 vectorised! {
     /// All heads of one sequence.
-    fn forward_sequence<'a>(
+    fn forward_sequence<'a, S>(
+        simd,
         one: &'a mut Head,
         qkv: &'a [f32],
         bias: &'a [f32],
@@ -183,10 +185,10 @@ vectorised! {
         let ((heads, causal), (tokens, width)) = (shape, (one.tokens, one.width));
         for head in 0..heads {
             one.load(qkv, bias, head, heads);
-            one.attend(causal);
+            one.attend(simd, causal);
             let found = Factor { values: &one.probabilities, row: tokens, column: 1 };
             let (target, values) = (&mut out[head * width..], (one.qkv[2].as_slice(), width));
-            product(target, heads * width, (tokens, width), found, values, |rows| seen_by(rows, tokens, causal));
+            product(simd, target, heads * width, (tokens, width), found, values, |rows| seen_by(rows, tokens, causal));
         }
     }
 }
@@ -209,7 +211,8 @@ fn cpu_backward(qkv: &Tensor, bias: &Tensor, gradient: &Tensor, causal: bool) ->
 
 vectorised! {
     /// All heads of one sequence.
-    fn backward_sequence<'a>(
+    fn backward_sequence<'a, S>(
+        simd,
         one: &'a mut Head,
         seen: (&'a [f32], &'a [f32]),
         gradient: &'a [f32],
@@ -224,18 +227,18 @@ vectorised! {
                 let start = token * row + head * width;
                 one.gradient[token * width..(token + 1) * width].copy_from_slice(&gradient[start..start + width]);
             }
-            backward_head(one, out, (head, row), causal);
+            backward_head(simd, one, out, (head, row), causal);
         }
     }
 }
 
 #[inline(always)]
-fn backward_head(one: &mut Head, out: &mut [f32], (head, row): (usize, usize), causal: bool) {
+fn backward_head<S: Simd>(simd: S, one: &mut Head, out: &mut [f32], (head, row): (usize, usize), causal: bool) {
     let (tokens, width) = (one.tokens, one.width);
     let scale = 1.0 / (width as f32).sqrt();
-    one.attend(causal);
+    one.attend(simd, causal);
     let gradient = Factor { values: &one.gradient, row: width, column: 1 };
-    scores(&mut one.slopes, tokens, gradient, (&one.transposed[1], tokens), width, causal);
+    scores(simd, &mut one.slopes, tokens, gradient, (&one.transposed[1], tokens), width, causal);
     for (row, (found, slopes)) in
         one.probabilities.chunks_exact(tokens).zip(one.slopes.chunks_exact_mut(tokens)).enumerate()
     {
@@ -252,19 +255,27 @@ fn backward_head(one: &mut Head, out: &mut [f32], (head, row): (usize, usize), c
     let turned = |values| Factor { values, row: 1, column: tokens };
     let seen = |rows: Range<usize>| seen_by(rows, tokens, causal);
     let seeing = |rows: Range<usize>| if causal { rows.start..tokens } else { 0..tokens };
-    product(&mut out[place(0)..], 3 * row, shape, upright(slopes), (&one.qkv[1], width), seen);
-    product(&mut out[place(1)..], 3 * row, shape, turned(slopes), (&one.qkv[0], width), seeing);
-    product(&mut out[place(2)..], 3 * row, shape, turned(found), (&one.gradient, width), seeing);
+    product(simd, &mut out[place(0)..], 3 * row, shape, upright(slopes), (&one.qkv[1], width), seen);
+    product(simd, &mut out[place(1)..], 3 * row, shape, turned(slopes), (&one.qkv[0], width), seeing);
+    product(simd, &mut out[place(2)..], 3 * row, shape, turned(found), (&one.gradient, width), seeing);
 }
 
-/// Products of all rows with the columns that they see, four rows at a time.
+/// Products of all rows with the columns that they see, eight rows at a time.
 #[inline(always)]
-fn scores(out: &mut [f32], tokens: usize, left: Factor<'_>, right: (&[f32], usize), width: usize, causal: bool) {
-    for start in (0..tokens).step_by(4) {
-        let rows = 4.min(tokens - start);
+fn scores<S: Simd>(
+    simd: S,
+    out: &mut [f32],
+    tokens: usize,
+    left: Factor<'_>,
+    right: (&[f32], usize),
+    width: usize,
+    causal: bool,
+) {
+    for start in (0..tokens).step_by(8) {
+        let rows = 8.min(tokens - start);
         let columns = if causal { start + rows } else { tokens };
         let left = Factor { values: &left.values[start * left.row..], ..left };
-        product(&mut out[start * tokens..], tokens, (rows, columns), left, right, |_| 0..width);
+        product(simd, &mut out[start * tokens..], tokens, (rows, columns), left, right, |_| 0..width);
     }
 }
 

@@ -65,7 +65,7 @@ fn cpu_step(updates: &[Update<'_>], rule: Rule) -> Result<Tensor> {
     let mut squares = 0.0_f64;
     for gradient in &gradients {
         squares += cpu::slice(gradient, |values| {
-            let pieces: Vec<f64> = values.par_chunks(SPAN).map(|piece| sum_of_squares(piece)).collect();
+            let pieces: Vec<f64> = values.par_chunks(SPAN).map(sum_of_squares).collect();
             Ok(pieces.iter().sum::<f64>())
         })?;
     }
