@@ -359,6 +359,6 @@ mod tests {
             assert!(error.contains(part), "{error}");
         }
         let error = resolve::<WorldModelSettings>("large", &[]).unwrap_err().to_string();
-        assert!(error.contains("there is no preset `large`; there are `tiny`"), "{error}");
+        assert!(error.contains("there is no preset `large`; there are `demo`"), "{error}");
     }
 }
