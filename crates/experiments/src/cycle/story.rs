@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use super::driver::World;
 use super::gates::GateSettings;
+use super::plane::principal_plane;
 use super::settings::RunSettings;
 use super::summary::{JudgedCandidate, RunSummary, WakeResult};
 use crate::error::{Error, Result};
@@ -313,46 +314,6 @@ fn map(prepared: &Prepared, world: &World) -> Result<ClusterMap> {
         map.end_frame.push((frames.end - first) as u64);
     }
     Ok(map)
-}
-
-/// Coordinates along the two directions of most variance, by power iteration from a fixed start, and their share of it.
-fn principal_plane(points: Points<'_>) -> (Vec<[f64; 2]>, f64) {
-    const ROUNDS: usize = 100;
-    let (count, width) = (points.len().max(1) as f64, points.width());
-    let mut mean = vec![0.0; width];
-    for row in points.rows() {
-        mean.iter_mut().zip(row).for_each(|(mean, value)| *mean += f64::from(*value) / count);
-    }
-    let centred: Vec<Vec<f64>> = points
-        .rows()
-        .map(|row| row.iter().zip(&mean).map(|(value, mean)| f64::from(*value) - mean).collect())
-        .collect();
-    let variance: f64 = centred.iter().flatten().map(|value| value * value).sum();
-    let dot = |one: &[f64], other: &[f64]| one.iter().zip(other).map(|(one, other)| one * other).sum::<f64>();
-    let mut axes: Vec<Vec<f64>> = Vec::new();
-    for axis in 0..2 {
-        let mut direction: Vec<f64> = (0..width).map(|at| 1.0 + ((at * 7 + axis * 3) % 11) as f64 / 11.0).collect();
-        for _ in 0..ROUNDS {
-            let mut next = vec![0.0; width];
-            for row in &centred {
-                let along = dot(row, &direction);
-                next.iter_mut().zip(row).for_each(|(next, value)| *next += along * value);
-            }
-            for axis in &axes {
-                let along = dot(&next, axis);
-                next.iter_mut().zip(axis).for_each(|(next, axis)| *next -= along * axis);
-            }
-            let length = dot(&next, &next).sqrt();
-            if length <= f64::MIN_POSITIVE {
-                break;
-            }
-            direction = next.into_iter().map(|value| value / length).collect();
-        }
-        axes.push(direction);
-    }
-    let plane: Vec<[f64; 2]> = centred.iter().map(|row| [dot(row, &axes[0]), dot(row, &axes[1])]).collect();
-    let kept: f64 = plane.iter().flatten().map(|value| value * value).sum();
-    (plane, if variance > 0.0 { (kept / variance).min(1.0) } else { 0.0 })
 }
 
 fn episodes(prepared: &Prepared, world: &World, library: &Library, settings: &RunSettings) -> Result<Vec<Episode>> {
