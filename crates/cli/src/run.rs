@@ -1,4 +1,4 @@
-//! `run` and `demo`: the whole loop, with a report. `report` writes the page of a run again.
+//! `run` and `demo`: the whole loop, with a report. `--resume` on a finished run writes its page again.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

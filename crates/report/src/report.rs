@@ -155,7 +155,7 @@ pub enum ReportError {
     Json(#[from] serde_json::Error),
     /// It was written by another version of this program.
     #[error(
-        "the report has schema {found}, this program reads {SCHEMA}; write it again with `refactor-vla report RUN`"
+        "the report has schema {found}, this program reads {SCHEMA}; `refactor-vla run … --resume` writes it again"
     )]
     Schema {
         /// The version that the text names.
