@@ -60,13 +60,10 @@ fn text(report: &MotorReport) -> String {
     );
     text += &format!("Skills: refactoring of the training motions through all gates\n\n{}", skills_table(report));
     // It depends on the world model alone, so the first has it for all.
-    if let Some(still) = report.skills.first().and_then(|library| library.stillness) {
+    if let Some(still) = report.skills.first().and_then(|library| library.refactored.control) {
         text += &format!(
-            "\nStanding still instead changes the return by {:+.3} to {:+.3} (margin ±{}): the return gate {}\n",
-            still.low,
-            still.high,
-            still.margin,
-            if still.equivalent { "cannot tell, and what it admits means little" } else { "refuses it" }
+            "\nStanding still instead changes returns by {:.3} on average; an entry may change them by {:.3}\n",
+            still.size, still.margin,
         );
     }
     for library in &report.skills {
@@ -144,7 +141,8 @@ fn entries_table(library: &SkillLibrary) -> String {
         ("nats", Align::Right),
         ("mean D_φ", Align::Right),
         ("ε_t", Align::Right),
-        ("change of return", Align::Left),
+        ("change of return", Align::Right),
+        ("at most", Align::Right),
         ("body", Align::Left),
     ];
     let row = |MotorEntry { entry, motions, figures }: &MotorEntry| {
@@ -157,7 +155,8 @@ fn entries_table(library: &SkillLibrary) -> String {
             format!("{:.1}", entry.gain),
             maybe(soundness.map(|found| found.mean)),
             maybe(soundness.map(|found| found.epsilon)),
-            returns.map_or("-".to_owned(), |found| format!("{:+.3} to {:+.3}", found.low, found.high)),
+            maybe(returns.map(|found| found.size)),
+            maybe(returns.map(|found| found.bound)),
             entry.body.clone(),
         ]
     };

@@ -40,8 +40,8 @@ use serde_json::{Value, json};
 use super::classes::Classes;
 use super::corpus::{Corpus, Written};
 use super::demonstrations::Demonstrations;
-use super::gates::{Figures, Gates};
-use super::refactoring::{grown, largest_return};
+use super::gates::{Figures, Gates, Scene};
+use super::refactoring::grown;
 use super::samples::Samples;
 use super::settings::RunSettings;
 use super::skill_scores::{replay, skill_phases, skill_tasks};
@@ -356,8 +356,7 @@ impl Driver<'_, '_> {
         }
         let (prepared, cycle) = (self.prepared, &self.settings.cycle);
         let World { demonstrations, corpus, classes, training, .. } = world;
-        let loaded = &world.teacher.loaded;
-        let gates = Gates {
+        let scene = Scene {
             prepared,
             table: &world.table,
             demonstrations,
@@ -365,12 +364,9 @@ impl Driver<'_, '_> {
             subjects: &Corpus::subjects(training),
             classes,
             corpus,
-            model: &loaded.model,
-            largest_return: largest_return(prepared, demonstrations, training, loaded.record.model.discount),
-            epsilon: classes.epsilon(training, cycle.gates.soundness_quantile),
-            settings: &cycle.gates,
-            seed: seed(&self.options, b"verifier"),
+            model: &world.teacher.loaded.model,
         };
+        let gates = Gates::new(scene, &cycle.gates, seed(&self.options, b"verifier"))?;
         let (stop, tell) = (self.options.stop, &mut self.options.tell);
         let mut told = |candidate: &_, figures: &_| tell(Told::Judged { candidate, figures });
         let found = grown(&gates, last, &cycle.refactor, t, stop, &mut told)?.ok_or(Stopped::Told)?;

@@ -7,7 +7,7 @@ use candle_core::Tensor;
 use dataset::{EpisodeId, FragmentIndex};
 use language::TermId;
 use models::FragmentTable;
-use models::decoder::{self, DecoderBatch, term_tensor};
+use models::decoder::{self, DecoderBatch, DecoderConfig, term_tensor};
 use models::emitter::{self, EmitterBatch, Encoded, Vocabulary, WordVocabulary, token_tensor, word_tensor};
 
 use super::corpus::Written;
@@ -75,6 +75,11 @@ impl Samples {
         &self.targets[self.target_of[frame] as usize]
     }
 
+    /// The programs of some frames as numbers.
+    pub fn targets(&self, frames: &[usize]) -> Vec<Vec<u32>> {
+        frames.iter().map(|frame| self.target(*frame).ids.clone()).collect()
+    }
+
     /// The most tokens of a target.
     pub fn longest(&self) -> usize {
         self.targets.iter().map(|target| target.ids.len()).max().unwrap_or(0)
@@ -85,32 +90,29 @@ impl Samples {
         let seen = Seen::new(table, frames)?;
         let instructions: Vec<Vec<u32>> =
             frames.iter().map(|frame| self.instructions[self.instruction_of[*frame] as usize].clone()).collect();
-        let targets: Vec<Vec<u32>> = frames.iter().map(|frame| self.target(*frame).ids.clone()).collect();
         let words = word_tensor(&instructions, words, table.device())?;
         Ok(EmitterBatch {
             condition: emitter::Condition { words, features: seen.features, states: Some(seen.states) },
-            tokens: token_tensor(&targets, table.device())?,
+            tokens: token_tensor(&self.targets(frames), table.device())?,
         })
     }
+}
 
-    /// What the decoder learns at some frames; `tokens` is how many of a term it reads.
-    pub fn decoder_batch(
-        &self,
-        table: &FragmentTable,
-        frames: &[usize],
-        tokens: usize,
-        chunk: usize,
-    ) -> models::Result<DecoderBatch> {
-        let seen = Seen::new(table, frames)?;
-        let terms: Vec<Vec<u32>> = frames.iter().map(|frame| self.target(*frame).ids.clone()).collect();
-        let (actions, counted) = table.chunks(frames, chunk)?;
-        let terms = term_tensor(&terms, tokens, table.device())?;
-        Ok(DecoderBatch {
-            condition: decoder::Condition { terms, features: seen.features, states: Some(seen.states) },
-            actions,
-            counted,
-        })
-    }
+/// What a decoder learns at some frames, or is judged by, given programs for them.
+pub fn decoder_batch(
+    table: &FragmentTable,
+    frames: &[usize],
+    programs: &[Vec<u32>],
+    config: &DecoderConfig,
+) -> models::Result<DecoderBatch> {
+    let seen = Seen::new(table, frames)?;
+    let (actions, counted) = table.chunks(frames, config.chunk)?;
+    let terms = term_tensor(programs, config.tokens, table.device())?;
+    Ok(DecoderBatch {
+        condition: decoder::Condition { terms, features: seen.features, states: Some(seen.states) },
+        actions,
+        counted,
+    })
 }
 
 /// What is seen at some frames: `[B, F]` and `[B, S]`.
