@@ -217,7 +217,7 @@ impl Bench<'_> {
             corpus: &corpus,
             model: &self.teacher.loaded.model,
         };
-        let gates = Gates::new(scene, &cycle.gates, mix(self.seed, b"verifier"))?;
+        let gates = Gates::new(scene, &cycle.gates, mix(self.seed, b"verifier"));
         let mut told = |candidate: &_, figures: &_| tell(Told::Judged { candidate, figures });
         let refactored = grown(&gates, None, &cycle.refactor, 1, self.stop, &mut told)?;
         let Some(refactored) = refactored else { return Ok(None) };

@@ -59,13 +59,6 @@ fn text(report: &MotorReport) -> String {
         strict_table(report)
     );
     text += &format!("Skills: refactoring of the training motions through all gates\n\n{}", skills_table(report));
-    // It depends on the world model alone, so the first has it for all.
-    if let Some(still) = report.skills.first().and_then(|library| library.refactored.control) {
-        text += &format!(
-            "\nStanding still instead changes returns by {:.3} on average; an entry may change them by {:.3}\n",
-            still.size, still.margin,
-        );
-    }
     for library in &report.skills {
         if !library.entries.is_empty() {
             text += &format!("\nEntries of skills by {}\n\n{}", named(library.tokens), entries_table(library));
@@ -143,6 +136,7 @@ fn entries_table(library: &SkillLibrary) -> String {
         ("ε_t", Align::Right),
         ("change of return", Align::Right),
         ("at most", Align::Right),
+        ("standing still", Align::Right),
         ("body", Align::Left),
     ];
     let row = |MotorEntry { entry, motions, figures }: &MotorEntry| {
@@ -157,6 +151,7 @@ fn entries_table(library: &SkillLibrary) -> String {
             maybe(soundness.map(|found| found.epsilon)),
             maybe(returns.map(|found| found.size)),
             maybe(returns.map(|found| found.bound)),
+            maybe(figures.as_ref().and_then(|figures| figures.control)),
             entry.body.clone(),
         ]
     };

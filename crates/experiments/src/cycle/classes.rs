@@ -147,16 +147,16 @@ impl Classes {
     }
 
     /// ε_t: the `quantile` of D_φ over pairs of different segments of these demonstrations, all of them or evenly chosen ones.
-    /// Without one as many pairs are nearer as are of one class: where classes are tight and far from each other, that
+    /// At 0 as many pairs are nearer as are of one class: where classes are tight and far from each other, that
     /// is between the two kinds of pairs.
-    pub fn epsilon(&self, demonstrations: &[usize], quantile: Option<f64>) -> f64 {
+    pub fn epsilon(&self, demonstrations: &[usize], quantile: f64) -> f64 {
         let places = self.places_of(demonstrations);
         let chosen: Vec<(usize, usize)> = pairs(&places, PAIRS).collect();
         let alike = chosen.iter().filter(|(one, other)| self.labels[*one] == self.labels[*other]).count();
         let mut found: Vec<f64> = chosen.iter().map(|(one, other)| self.distance(*one, *other)).collect();
         found.sort_by(f64::total_cmp);
         let last = found.len().saturating_sub(1);
-        let at = quantile.map_or(alike.min(last), |quantile| (quantile * last as f64).round() as usize);
+        let at = if quantile > 0.0 { (quantile * last as f64).round() as usize } else { alike.min(last) };
         found.get(at).copied().unwrap_or(0.0)
     }
 }

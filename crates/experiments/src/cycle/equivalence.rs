@@ -32,14 +32,6 @@ pub struct Equivalence {
     pub equivalent: bool,
 }
 
-impl Equivalence {
-    /// The same differences against another ε.
-    #[must_use]
-    pub fn within(self, margin: f64) -> Equivalence {
-        Equivalence { margin, equivalent: self.bound < margin, ..self }
-    }
-}
-
 /// Tests paired differences for equivalence within `margin` at level `alpha`.
 ///
 /// # Errors

@@ -16,9 +16,9 @@
 //! whether the program, rather than the recording, brings the return. Returns are divided by the largest in the training data,
 //! so that ε is a share of it.
 //!
-//! **What the verifier can see.** A world model that hardly hears actions finds every return preserved. So there is a
-//! control: standing still in place of two segments at a time. A candidate may change returns by half as much as that
-//! does, however large ε is.
+//! **What the verifier can see.** A world model that hardly hears actions finds every return preserved. So each candidate
+//! has a control: standing still at the same calls for as long. It may change returns by half as much as that does, however
+//! large ε is.
 //!
 //! Each gate has a switch. Without rewards the second is inactive and says so.
 
@@ -46,14 +46,13 @@ const ALIGNED: usize = 100;
 pub struct GateSettings {
     /// Whether merged motions must be near each other.
     pub soundness: bool,
-    /// ε_t, as a quantile of D_φ over pairs of training segments; without it the share of pairs that are of one class.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub soundness_quantile: Option<f64>,
+    /// ε_t, as a quantile of D_φ over pairs of training segments; 0 takes the share of pairs that are of one class.
+    pub soundness_quantile: f64,
     /// Whether returns must be preserved.
     pub returns: bool,
     /// ε, as a share of the largest return (paper: 0.05).
     pub return_margin: f64,
-    /// ε is also at most this share of what standing still changes; 0 lets ε be as it is.
+    /// ε is also at most this share of what standing still at the same calls changes; 0 lets ε be as it is.
     pub control_share: f64,
     /// α (paper: 0.05).
     pub level: f64,
@@ -71,7 +70,7 @@ impl Default for GateSettings {
     fn default() -> Self {
         GateSettings {
             soundness: true,
-            soundness_quantile: None,
+            soundness_quantile: 0.0,
             returns: true,
             return_margin: 0.05,
             control_share: 0.5,
@@ -106,6 +105,8 @@ pub struct Figures {
     pub soundness: Option<Soundness>,
     /// Of the second gate; none if it is off or inactive.
     pub returns: Option<Equivalence>,
+    /// How much standing still at the same calls changes returns: the mean size.
+    pub control: Option<f64>,
     /// Of the third gate, in nats.
     pub gain: f64,
     /// Calls in tasks.
@@ -148,39 +149,18 @@ pub struct Gates<'a> {
     largest_return: f64,
     /// ε_t.
     pub(super) epsilon: f64,
-    /// What standing still changes; none without rewards or if the gate is off.
-    pub(super) control: Option<Equivalence>,
 }
 
 impl<'a> Gates<'a> {
-    /// Measures ε_t and the control.
-    pub fn new(scene: Scene<'a>, settings: &'a GateSettings, seed: u64) -> Result<Gates<'a>> {
+    /// Measures ε_t.
+    pub fn new(scene: Scene<'a>, settings: &'a GateSettings, seed: u64) -> Gates<'a> {
         let Scene { prepared, demonstrations, training, classes, model, .. } = scene;
-        let mut gates = Gates {
+        Gates {
             scene,
             settings,
             seed,
             largest_return: largest_return(prepared, demonstrations, training, model.config().discount),
             epsilon: classes.epsilon(training, settings.soundness_quantile),
-            control: None,
-        };
-        if settings.returns && gates.largest_return > 0.0 {
-            gates.control = gates.stillness()?;
-            let margin = gates.margin();
-            gates.control = gates.control.map(|control| control.within(margin));
-        }
-        Ok(gates)
-    }
-
-    /// ε, as a share of the largest return: the smaller one of the setting and the control's share.
-    fn margin(&self) -> f64 {
-        let GateSettings { return_margin, control_share, .. } = *self.settings;
-        match self.control {
-            // A margin of 0 is no margin: then nothing at all is told apart, and everything is refused.
-            Some(control) if control_share > 0.0 => {
-                return_margin.min(control_share * control.size).max(f64::MIN_POSITIVE)
-            }
-            _ => return_margin,
         }
     }
 
@@ -193,6 +173,7 @@ impl<'a> Gates<'a> {
         let mut figures = Figures {
             soundness: None,
             returns: None,
+            control: None,
             gain: candidate.gain,
             task_calls: subjects.len() - motions,
             motion_calls: motions,
@@ -217,7 +198,7 @@ impl<'a> Gates<'a> {
             if self.largest_return <= 0.0 {
                 figures.reasons.push("the return gate is inactive: the dataset has no reward".to_owned());
             } else {
-                figures.returns = self.returns(&subjects)?;
+                (figures.returns, figures.control) = self.returns(&subjects)?.unzip();
                 match figures.returns {
                     Some(found) if !found.equivalent => refuse(
                         &mut figures,
@@ -284,8 +265,8 @@ impl<'a> Gates<'a> {
         (first..=last).filter_map(|segment| classes.place(SegmentId { demonstration, segment })).collect()
     }
 
-    /// V of both ways from the same frames under the same noise.
-    fn returns(&self, subjects: &[(Subject, &Place)]) -> Result<Option<Equivalence>> {
+    /// V of both ways from the same frames under the same noise, and how much standing still there changes it.
+    fn returns(&self, subjects: &[(Subject, &Place)]) -> Result<Option<(Equivalence, f64)>> {
         let mut ways = Vec::new();
         for (subject, place) in subjects {
             ways.extend(match *subject {
@@ -293,27 +274,6 @@ impl<'a> Gates<'a> {
                 Subject::Task(demonstration) => self.done_by_another(demonstration, place)?,
             });
         }
-        self.compared(&ways)
-    }
-
-    /// What the verifier says of standing still in place of two segments at a time.
-    fn stillness(&self) -> Result<Option<Equivalence>> {
-        let Scene { demonstrations, training, .. } = self.scene;
-        let mut ways = Vec::new();
-        for at in training {
-            for two in demonstrations.all[*at].segments.windows(2) {
-                let frames = two[0].start..two[1].end;
-                let recorded = self.recorded(frames.clone())?;
-                let layout = &demonstrations.layout;
-                let held = stillness(layout, &recorded[..layout.width]).repeat(frames.len());
-                ways.push((frames.start, recorded, held));
-            }
-        }
-        self.compared(&ways)
-    }
-
-    /// Tests the differences of returns over some of the ways.
-    fn compared(&self, ways: &[Way]) -> Result<Option<Equivalence>> {
         if ways.is_empty() {
             return Ok(None);
         }
@@ -321,18 +281,35 @@ impl<'a> Gates<'a> {
         let wanted = self.settings.rollouts;
         let chosen =
             (0..wanted).map(|at| if ways.len() >= wanted { at * ways.len() / wanted } else { at % ways.len() });
-        let (mut recorded, mut instead) = (Vec::new(), Vec::new());
+        let layout = &self.scene.demonstrations.layout;
+        let (mut recorded, mut instead, mut still) = (Vec::new(), Vec::new(), Vec::new());
         for at in chosen {
             let (frame, one, other) = &ways[at];
+            let held = stillness(layout, &one[..layout.width]).repeat(one.len() / layout.width);
             recorded.push(self.trial(*frame, one));
             instead.push(self.trial(*frame, other));
+            still.push(self.trial(*frame, &held));
         }
         let Scene { model, table, .. } = self.scene;
-        let recorded = values(model, table, &recorded, self.seed)?;
-        let instead = values(model, table, &instead, self.seed)?;
-        let differences: Vec<f64> =
-            recorded.iter().zip(&instead).map(|(one, other)| (other - one) / self.largest_return).collect();
-        equivalence(&differences, self.margin(), self.settings.level).map(Some)
+        let [recorded, instead, still] =
+            [recorded, instead, still].map(|trials| values(model, table, &trials, self.seed));
+        let recorded = recorded?;
+        let differences = |values: Vec<f64>| -> Vec<f64> {
+            recorded.iter().zip(values).map(|(one, other)| (other - one) / self.largest_return).collect()
+        };
+        let (instead, still) = (differences(instead?), differences(still?));
+        let control = still.iter().map(|one| one.abs()).sum::<f64>() / still.len() as f64;
+        Ok(Some((equivalence(&instead, self.margin(control), self.settings.level)?, control)))
+    }
+
+    /// ε, as a share of the largest return: the smaller one of the setting and the control's share.
+    fn margin(&self, control: f64) -> f64 {
+        let GateSettings { return_margin, control_share, .. } = *self.settings;
+        if control_share == 0.0 {
+            return return_margin;
+        }
+        // Where standing still changes nothing at all there is nothing to be told apart, and all is refused.
+        return_margin.min(control_share * control).max(f64::MIN_POSITIVE)
     }
 
     /// A motion's call: what was recorded, and the expansion of its skills.

@@ -63,7 +63,6 @@ pub fn grown(
         before: step.before,
         after: pruning.after,
         epsilon: gates.epsilon,
-        control: gates.control,
         candidates: step.judged.into_iter().filter_map(judged).collect(),
         pruned: removed.map(|entry| PrunedEntry { name: entry.name, uses: entry.uses, reason: entry.reason }).collect(),
         end: step.end,

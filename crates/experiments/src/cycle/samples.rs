@@ -1,18 +1,17 @@
 //! What wake learns from: each frame, with the programs that are right there.
 //!
-//! At a frame the emitter is to write two terms: the task, and what is done now, which is the part of the motion that the
-//! frame lies in and the part after it. The decoder is given both, and makes the next actions.
+//! At a frame the emitter is to write two terms: the task, and what is done from the frame's segment on, the next two parts
+//! of the motion. The decoder is given both, and makes the next actions.
 
 use candle_core::Tensor;
 use dataset::{EpisodeId, FragmentIndex};
-use language::TermId;
 use models::FragmentTable;
 use models::decoder::{self, DecoderBatch, DecoderConfig, term_tensor};
 use models::emitter::{self, EmitterBatch, Encoded, Vocabulary, WordVocabulary, token_tensor, word_tensor};
 
 use super::corpus::Written;
 use super::demonstrations::Demonstrations;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::prepared::Prepared;
 
 /// Rows for words that no instruction of the training data has.
@@ -50,12 +49,9 @@ impl Samples {
         for (at, demonstration) in demonstrations.all.iter().enumerate() {
             demonstration.frames.clone().for_each(|frame| instruction_of[frame] = instructions.len() as u32);
             instructions.push(words.encode(&demonstration.instruction, usize::MAX));
-            let items = written.items[at].clone();
-            for (place, item) in items.iter().enumerate() {
-                let now = now(written, &items.iter().skip(place).take(2).map(|item| item.term).collect::<Vec<_>>())?;
-                let frames = item.segments.clone().filter_map(|segment| demonstration.segments.get(segment).cloned());
-                frames.flatten().for_each(|frame| target_of[frame] = targets.len() as u32);
-                targets.push(bound.encode(&written.store, &[written.tasks[at], now]));
+            for (segment, now) in demonstration.segments.iter().zip(&written.now[at]) {
+                segment.clone().for_each(|frame| target_of[frame] = targets.len() as u32);
+                targets.push(bound.encode(&written.store, &[written.tasks[at], *now]));
             }
         }
         let spans = prepared.source.dataset.spans();
@@ -127,9 +123,4 @@ impl Seen {
         let features = if table.widths().features > 0 { Some(batch.features.squeeze(1)?) } else { None };
         Ok(Seen { features, states: batch.states.squeeze(1)? })
     }
-}
-
-/// What is done now: a part of the motion and the one after it.
-fn now(written: &mut Written, parts: &[TermId]) -> Result<TermId> {
-    written.store.seq(parts).map_err(|error| Error::Mismatch(format!("two parts of a motion do not join: {error}")))
 }

@@ -594,15 +594,6 @@ fn notes(summary: &RunSummary) -> Vec<String> {
         "Returns are imagined by the world model, not measured on a robot or in a simulator.".to_owned(),
         "The policies with and without the library were trained from the same start for as many steps.".to_owned(),
     ];
-    notes.extend(summary.refactor.first().and_then(|first| first.control).map(|control| {
-        format!(
-            "Control of the return gate: standing still in place of two segments changes returns by {:.3} on average, \
-             {} the {:.3} that a candidate may change them by.",
-            control.size,
-            if control.equivalent { "less than" } else { "more than" },
-            control.margin
-        )
-    }));
     notes.extend(summary.unknown_instructions.iter().map(|unknown| format!("The grammar does not know {unknown}.")));
     notes
 }

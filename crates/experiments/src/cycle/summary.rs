@@ -3,7 +3,6 @@
 use compression::{DescriptionLength, Library, PruneReason, StepEnd};
 use serde::{Deserialize, Serialize};
 
-use super::equivalence::Equivalence;
 use super::gates::Figures;
 use super::wake::WakeScores;
 use crate::scores::Agreement;
@@ -59,8 +58,6 @@ pub struct Refactored {
     pub after: DescriptionLength,
     /// ε_t.
     pub epsilon: f64,
-    /// The return gate's figures of standing still, which it must refuse to be worth anything.
-    pub control: Option<Equivalence>,
     /// Every candidate.
     pub candidates: Vec<JudgedCandidate>,
     /// What was pruned.

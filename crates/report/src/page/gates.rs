@@ -21,7 +21,7 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
     );
     put!(
         out,
-        "are equivalent (D<sub>φ</sub> ≤ ε<sub>t</sub>), returns change by less than ε (even at the upper end), and "
+        "are equivalent (D<sub>φ</sub> ≤ ε<sub>t</sub>), returns change by less than ε and half of what standing still changes, and "
     );
     put!(out, "everything gets shorter. In the small figures the tick is the limit.</p>\n");
     if report.candidates.iter().all(|candidate| candidate.returns.verdict == Verdict::Inactive) {
