@@ -63,6 +63,8 @@ pub struct Call {
     pub program: usize,
     /// What stands in the argument slots, in concrete syntax; `$0`, `$1`, … are variables bound around the call.
     pub arguments: Vec<String>,
+    /// What the entry's value is applied to: its body may itself be a function, such as another entry with some arguments.
+    pub applied_to: Vec<String>,
 }
 
 impl Compiled {
@@ -196,9 +198,10 @@ fn calls(loaded: &Loaded, compiled: &Factored, library: &Library) -> Result<(Vec
             };
             match called {
                 Some(&index) => {
-                    let slots = arguments.iter().take(library.entries()[index].arity);
-                    let slots = slots.map(|&argument| language::print(&store, argument)).collect();
-                    entries[index].calls.push(Call { program, arguments: slots });
+                    let mut slots: Vec<String> =
+                        arguments.iter().map(|&argument| language::print(&store, argument)).collect();
+                    let applied_to = slots.split_off(library.entries()[index].arity.min(slots.len()));
+                    entries[index].calls.push(Call { program, arguments: slots, applied_to });
                     rewritten[program] = true;
                     pending.extend(arguments.iter().rev());
                 }

@@ -366,7 +366,7 @@ fn entries(world: &World, library: &Library, summary: &RunSummary) -> Result<Vec
         let mut expansions = Vec::<Expansion>::new();
         for call in arguments.iter().flat_map(|one| &one.calls) {
             let text = std::iter::once(entry.name.clone())
-                .chain(call.arguments.iter().map(|argument| format!("({argument})")))
+                .chain(call.arguments.iter().chain(&call.applied_to).map(|argument| format!("({argument})")))
                 .collect::<Vec<_>>()
                 .join(" ");
             let Some(meaning) = meaning(&mut store, &signature, &text) else { continue };
