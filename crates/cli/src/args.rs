@@ -8,6 +8,7 @@ use clap_complete::Shell;
 use compression::Config;
 
 use crate::eval::EvalCommand;
+use crate::report_page::ReportArgs;
 use crate::run::{DemoArgs, RunArgs};
 use crate::train::TrainCommand;
 
@@ -57,6 +58,13 @@ It takes some minutes on two cores. `report.html` in the directory shows what wa
 Ctrl-C ends it where it is, and so does anything else; `--resume` goes on with the result of a run
 that was never stopped.")]
     Run(RunArgs),
+    /// Write the page of a finished run again
+    #[command(after_help = "Examples:
+  refactor-vla report demo-run
+  refactor-vla report runs/goal --out goal.html
+
+The page is made from `report.json` in the directory alone: nothing is trained or measured again.")]
+    Report(ReportArgs),
     /// Check, evaluate and show programs
     #[command(subcommand)]
     Program(ProgramCommand),

@@ -13,7 +13,9 @@ mod features;
 mod files;
 mod library;
 mod program;
+mod report_page;
 mod run;
+mod run_directory;
 mod table;
 mod train;
 mod vocabulary;
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(&options),
         Command::Demo(options) => run::demo(&options),
         Command::Eval(command) => eval::run(&command),
+        Command::Report(options) => report_page::run(&options),
         Command::Completions { shell } => completions::run(shell),
     };
     match done {

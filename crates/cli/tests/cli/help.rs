@@ -20,6 +20,7 @@ fn help_texts() {
         ("features", &["features"]),
         ("library", &["library"]),
         ("library_compress", &["library", "compress"]),
+        ("report", &["report"]),
         ("eval_motor-library", &["eval", "motor-library"]),
         ("completions", &["completions"]),
     ] {
