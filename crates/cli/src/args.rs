@@ -8,6 +8,7 @@ use clap_complete::Shell;
 use compression::Config;
 
 use crate::eval::EvalCommand;
+use crate::library_show::ShowArgs;
 use crate::report_page::ReportArgs;
 use crate::run::{DemoArgs, RunArgs};
 use crate::train::TrainCommand;
@@ -68,7 +69,7 @@ The page is made from `report.json` in the directory alone: nothing is trained o
     /// Check, evaluate and show programs
     #[command(subcommand)]
     Program(ProgramCommand),
-    /// Learn libraries from corpora of programs
+    /// Learn libraries from corpora of programs, and look at them
     #[command(subcommand)]
     Library(LibraryCommand),
     /// Look at, check, make and annotate datasets of robot demonstrations
@@ -320,6 +321,15 @@ pub(crate) enum LibraryCommand {
 A corpus is a JSON array of strings: s-expressions as Stitch reads them, such as \"(f (lam $0))\",
 programs of our language, or instructions in English.")]
     Compress(CompressArgs),
+    /// Show the library of a run, or of a file
+    #[command(after_help = "Examples:
+  refactor-vla library show demo-run
+  refactor-vla library show runs/goal --json
+  refactor-vla library compress --json library.json && refactor-vla library show library.json
+
+Of a run that is not finished it shows the library of the newest iteration. The share of calls is a
+mean with its 95 % interval; what is not known is `-`.")]
+    Show(ShowArgs),
 }
 
 #[derive(Debug, clap::Args)]

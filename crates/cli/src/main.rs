@@ -12,6 +12,7 @@ mod failure;
 mod features;
 mod files;
 mod library;
+mod library_show;
 mod program;
 mod report_page;
 mod run;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
     let done = match Args::parse().command {
         Command::Program(command) => program::run(command),
         Command::Library(LibraryCommand::Compress(options)) => library::compress(&options),
+        Command::Library(LibraryCommand::Show(options)) => library_show::run(&options),
         Command::Data(command) => data::run(command),
         Command::Features(options) => features::run(&options),
         Command::Train(command) => train::run(&command),

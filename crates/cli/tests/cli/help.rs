@@ -20,6 +20,7 @@ fn help_texts() {
         ("features", &["features"]),
         ("library", &["library"]),
         ("library_compress", &["library", "compress"]),
+        ("library_show", &["library", "show"]),
         ("report", &["report"]),
         ("eval_motor-library", &["eval", "motor-library"]),
         ("completions", &["completions"]),

@@ -7,6 +7,7 @@ mod features;
 mod help;
 mod jobs;
 mod library;
+mod library_show;
 mod program;
 mod report;
 
