@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use compression::Share;
 use dataset::printable;
+use experiments::cycle::driver::LIBRARY;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,9 +14,6 @@ use crate::files::{self, shown};
 use crate::run_directory::{file_of, unfinished};
 use crate::table::{Align, table};
 use crate::vocabulary::MAX_LIBRARY_BYTES;
-
-/// The last library of a finished run.
-const LIBRARY: &str = "library.json";
 
 /// What one iteration found, in its folder.
 const STEP: &str = "refactor.json";

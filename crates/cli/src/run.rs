@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use experiments::cycle::driver::SUMMARY;
+use experiments::cycle::summary::WakeResult;
 use experiments::cycle::{RunOptions, RunSettings, RunSummary, run as run_loop};
 use models::DeviceChoice;
 use serde_json::json;
@@ -116,12 +117,15 @@ fn one(
         },
     );
     stages.finish();
-    made?.ok_or_else(|| {
-        Problem::new("stopped; what is done is kept")
-            .fact("run", out.display())
-            .hint("the same command with `--resume` goes on where it stopped")
-            .into()
-    })
+    made?.ok_or_else(|| stopped(out))
+}
+
+/// It was told to stop.
+pub(crate) fn stopped(out: &Path) -> Failure {
+    Problem::new("stopped; what is done is kept")
+        .fact("run", out.display())
+        .hint("the same command with `--resume` goes on where it stopped")
+        .into()
 }
 
 fn on(device: &experiments::Device) -> String {
@@ -189,14 +193,15 @@ fn story(out: &Path, summary: &RunSummary) -> String {
             writeln!(text, "  {} : {}   {} uses, {:.1} nats", entry.name, entry.principal_type, entry.uses, entry.gain);
         let _ = writeln!(text, "    {}", entry.body);
     }
-    let _ = write!(text, "\n{}", policies(summary));
+    let rows = [("with the library", &summary.with_library), ("without", &summary.without_library)];
+    let _ = write!(text, "\n{}", policies(&rows));
     let _ = writeln!(text, "\nreport: {}", out.join("report.html").display());
     let _ = writeln!(text, "figures: {}", out.join(SUMMARY).display());
     text
 }
 
-/// The policy with and without the library.
-fn policies(summary: &RunSummary) -> String {
+/// Held-out figures of policies, by name.
+pub(crate) fn policies(named: &[(&str, &WakeResult)]) -> String {
     let columns = [
         ("held-out episodes", Align::Left),
         ("token accuracy", Align::Right),
@@ -205,18 +210,15 @@ fn policies(summary: &RunSummary) -> String {
         ("rewritten", Align::Right),
         ("entries used", Align::Right),
     ];
-    let rows: Vec<Vec<String>> = [("with the library", &summary.with_library), ("without", &summary.without_library)]
-        .into_iter()
-        .map(|(name, wake)| {
-            vec![
-                name.to_owned(),
-                format!("{:.3}", wake.scores.token_accuracy),
-                format!("{:.3}", wake.scores.exact),
-                format!("{:.3}", wake.scores.velocity),
-                format!("{}/{}", wake.rewriting.rewritten, wake.rewriting.demonstrations),
-                format!("{}/{}", wake.rewriting.entries_used, wake.rewriting.entries),
-            ]
-        })
-        .collect();
-    table(&columns, &rows)
+    let row = |(name, WakeResult { scores, rewriting, .. }): &(&str, &WakeResult)| {
+        vec![
+            (*name).to_owned(),
+            format!("{:.3}", scores.token_accuracy),
+            format!("{:.3}", scores.exact),
+            format!("{:.3}", scores.velocity),
+            format!("{}/{}", rewriting.rewritten, rewriting.demonstrations),
+            format!("{}/{}", rewriting.entries_used, rewriting.entries),
+        ]
+    };
+    table(&columns, &named.iter().map(row).collect::<Vec<_>>())
 }

@@ -25,7 +25,7 @@ const MAX_UNFOLDED: u64 = 1 << 22;
 
 /// A library: entries in the order in which they were admitted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with `abstractions`")]
 pub struct Library {
     version: u32,
     /// The next entry is `fn_` and this number.

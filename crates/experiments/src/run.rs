@@ -336,9 +336,14 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
 
 /// Writes JSON beside its place and renames it.
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    write_text(path, &json_bytes(path, value)?)
+}
+
+/// What [`write_json`] writes; the path is for the message of a failure.
+pub(crate) fn json_bytes(path: &Path, value: &impl Serialize) -> Result<Vec<u8>> {
     let mut text = serde_json::to_vec_pretty(value).map_err(|error| unwritten(path, &error))?;
     text.push(b'\n');
-    write_text(path, &text)
+    Ok(text)
 }
 
 /// Writes a file beside its place and renames it.

@@ -28,6 +28,17 @@ never stopped. Several processes train together when `torchrun` or `srun` starts
 It learns from the world model that `--teacher` names, or without one if `supervision` is set to
 `task_index` or to `episode_contrast`.")]
     Amortizer(AmortizerArgs),
+    /// Phase B: an emitter of programs and a decoder of actions, with a library or without
+    #[command(after_help = "Examples:
+  refactor-vla train world-model --set model.contrast=none --out runs/a
+  refactor-vla train wake --world-model runs/a --out runs/b
+  refactor-vla train wake --preset demo --world-model demo-run --library demo-run \\
+      --set wake.emitter.train.steps=600 --out runs/longer
+
+Programs are written with the skills that the world model gives, and with the library if there is
+one. A library of motions goes with the world model, the seed and the settings of `cycle` that it
+was learned with; of a run, all of them are in its directory.")]
+    Wake(WakeArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -44,6 +55,21 @@ pub(crate) struct AmortizerArgs {
     /// Let it see the pictures' features, not states and actions alone
     #[arg(long)]
     pub(crate) vision: bool,
+    #[command(flatten)]
+    pub(crate) phase: PhaseArgs,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(mut_arg("sets", |arg| arg
+    .value_name("SECTION.KEY=VALUE")
+    .help("Change a setting, such as `wake.emitter.train.steps=100` or `cycle.classes.classes=12`; may be given several times")))]
+pub(crate) struct WakeArgs {
+    /// The run of the world model that says which motions turn out alike, or a run of the whole loop
+    #[arg(long, value_name = "RUN")]
+    pub(crate) world_model: PathBuf,
+    /// The library to write programs with: a JSON file, or the directory of a run [default: none]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) library: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) phase: PhaseArgs,
 }

@@ -1,6 +1,7 @@
 //! `train …`: single phases.
 
 mod args;
+mod wake;
 mod watch;
 
 use std::path::Path;
@@ -36,6 +37,7 @@ pub(crate) fn run(command: &TrainCommand) -> Result<(), Failure> {
     match command {
         TrainCommand::WorldModel(options) => world_model(options),
         TrainCommand::Amortizer(options) => amortizer(options),
+        TrainCommand::Wake(options) => wake::run(options),
     }
 }
 

@@ -22,6 +22,8 @@ fn help_texts() {
         ("library_compress", &["library", "compress"]),
         ("library_show", &["library", "show"]),
         ("report", &["report"]),
+        ("train", &["train"]),
+        ("train_wake", &["train", "wake"]),
         ("eval_motor-library", &["eval", "motor-library"]),
         ("completions", &["completions"]),
     ] {

@@ -10,6 +10,7 @@ mod library;
 mod library_show;
 mod program;
 mod report;
+mod train;
 
 use std::fs;
 use std::io::Write as _;
