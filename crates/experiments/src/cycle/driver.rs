@@ -52,7 +52,7 @@ use crate::amortizer_phase::{Teacher, train_amortizer};
 use crate::embeddings::amortized;
 use crate::error::{Error, Result};
 use crate::prepared::Prepared;
-use crate::run::{CONFIG, Launch, load_amortizer, read_json, write_json, write_text};
+use crate::run::{CONFIG, Launch, has_files, load_amortizer, read_json, write_json, write_text};
 use crate::scores::agreement;
 use crate::world_model_phase::train_world_model;
 
@@ -436,7 +436,7 @@ pub(super) fn refuse_others(out: &Path, resume: bool, config: &Value) -> Result<
             found => Err(exists(&format!("has a run with other settings in it: {}", found.join(", ")))),
         };
     }
-    if out.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+    if has_files(out) {
         return Err(exists("has other files in it"));
     }
     Ok(false)

@@ -94,7 +94,9 @@ fn a_run_that_was_stopped_anywhere_ends_as_one_that_was_not() {
     assert_eq!((summary.wake.len(), summary.sleep.len(), summary.refactor.len()), (2, 2, 2));
     assert!(summary.skill_phases.is_some_and(|phases| phases.purity > 0.3));
 
-    // Stopped again and again, a few events further each time.
+    // Stopped again and again, a few events further each time, at first while it wrote how it is made.
+    fs::create_dir(&broken).unwrap();
+    fs::write(broken.join("config.json.partial"), "{").unwrap();
     let mut tries = 0;
     while go(&prepared, &broken, tries > 0, Some(3 + tries)).unwrap().is_none() {
         tries += 1;
