@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Subcommand;
+use clap::{Arg, Subcommand};
 use models::DeviceChoice;
 
 use crate::args::KeyArgs;
@@ -60,9 +60,7 @@ pub(crate) struct AmortizerArgs {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(mut_arg("sets", |arg| arg
-    .value_name("SECTION.KEY=VALUE")
-    .help("Change a setting, such as `wake.emitter.train.steps=100` or `cycle.classes.classes=12`; may be given several times")))]
+#[command(mut_arg("sets", of_sections))]
 pub(crate) struct WakeArgs {
     /// The run of the world model that says which motions turn out alike, or a run of the whole loop
     #[arg(long, value_name = "RUN")]
@@ -85,23 +83,44 @@ pub(crate) struct PhaseArgs {
     /// Sizes and lengths: `tiny`, `pour`, `small`, `m188`, `m430`, or a TOML file of differences
     #[arg(long, value_name = "PRESET", default_value = "small")]
     pub(crate) preset: String,
+    #[command(flatten)]
+    pub(crate) how: HowArgs,
+    #[command(flatten)]
+    pub(crate) keys: KeyArgs,
+}
+
+/// How models are trained, in a single phase or in the loop.
+#[derive(Debug, clap::Args)]
+pub(crate) struct HowArgs {
     /// Change a setting, such as `train.steps=100` or `model.layers=2`; may be given several times
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) sets: Vec<String>,
     /// Go on with the run in the directory, if there is one
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Of weights, batches and noise: the same seed gives the same model
+    /// Of weights, batches and noise: the same seed gives the same result
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) compute: ComputeArgs,
+}
+
+/// Where a command computes, and how it tells what it found.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ComputeArgs {
     /// `auto`, `cpu` or `cuda:N`
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(crate) device: DeviceChoice,
     /// Print JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) keys: KeyArgs,
+}
+
+/// The help of `--set` where a preset's sections are named.
+pub(crate) fn of_sections(sets: Arg) -> Arg {
+    sets.value_name("SECTION.KEY=VALUE").help(
+        "Change a setting, such as `cycle.classes.classes=12` or `wake.emitter.train.steps=100`; may be given several times",
+    )
 }
 
 /// A dataset with its features.

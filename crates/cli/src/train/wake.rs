@@ -21,17 +21,17 @@ use crate::vocabulary::MAX_LIBRARY_BYTES;
 /// Trains emitter and decoder, and prints their held-out figures.
 pub(super) fn run(options: &WakeArgs) -> Result<(), Failure> {
     let phase = &options.phase;
-    let settings = wake_settings(&phase.preset, &phase.sets)?;
+    let settings = wake_settings(&phase.preset, &phase.how.sets)?;
     let given = options.library.as_deref().map(given).transpose()?.unwrap_or_default();
-    let (device, stop) = (phase.device.open()?, stop_flag()?);
+    let (device, stop) = (phase.how.compute.device.open()?, stop_flag()?);
     let teacher = Teacher::load(&world_model(&options.world_model), &device)?;
     let prepared = prepared(&phase.data, &phase.keys, teacher.loaded.record.model.horizon)?;
     let mut stages = Stages::new();
     let wanted = RunOptions {
         out: &phase.out,
-        resume: phase.resume,
+        resume: phase.how.resume,
         preset: &phase.preset,
-        seed: phase.seed,
+        seed: phase.how.seed,
         device: &device,
         stop: Some(stop),
         tell: &mut |told| stages.told(&told),
@@ -42,7 +42,7 @@ pub(super) fn run(options: &WakeArgs) -> Result<(), Failure> {
     let made = train_wake(&prepared, &settings, teacher, &given, wanted);
     stages.finish();
     let result = made?.ok_or_else(|| stopped(&phase.out))?;
-    match phase.json {
+    match phase.how.compute.json {
         true => {
             let value = json!({ "run": phase.out, "library": options.library, "result": result });
             files::print(&files::json_bytes(&value)?)
