@@ -27,9 +27,8 @@ use crate::cycle::Told;
 use crate::cycle::classes::Classes;
 use crate::cycle::corpus::{Corpus, Subject};
 use crate::cycle::demonstrations::{Demonstrations, rows};
-use crate::cycle::equivalence::Equivalence;
-use crate::cycle::gates::{Figures, Gates};
-use crate::cycle::refactoring::{grown, largest_return};
+use crate::cycle::gates::{Figures, Gates, Scene};
+use crate::cycle::refactoring::grown;
 use crate::cycle::settings::CycleSettings;
 use crate::cycle::skill_scores::{replay, skill_phases};
 use crate::cycle::summary::Refactored;
@@ -104,8 +103,6 @@ pub struct SkillLibrary {
     pub of_several_motions: usize,
     /// Motions of training demonstrations that call the library, and those of held-out ones.
     pub rewritten: (usize, usize),
-    /// What the gate of returns says of standing still: whether it can refuse at all.
-    pub stillness: Option<Equivalence>,
     /// Every candidate with its figures, and the library.
     pub refactored: Refactored,
 }
@@ -210,8 +207,7 @@ impl Bench<'_> {
         let corpus = Corpus::new(prepared, demonstrations, classes, &cycle.alphabet)?;
         let training = demonstrations.which(false);
         let subjects: Vec<Subject> = training.iter().map(|at| Subject::Motion(*at)).collect();
-        let loaded = &self.teacher.loaded;
-        let gates = Gates {
+        let scene = Scene {
             prepared,
             table: &self.table,
             demonstrations,
@@ -219,12 +215,9 @@ impl Bench<'_> {
             subjects: &subjects,
             classes,
             corpus: &corpus,
-            model: &loaded.model,
-            largest_return: largest_return(prepared, demonstrations, &training, loaded.record.model.discount),
-            epsilon: classes.epsilon(&training, cycle.gates.soundness_quantile),
-            settings: &cycle.gates,
-            seed: mix(self.seed, b"verifier"),
+            model: &self.teacher.loaded.model,
         };
+        let gates = Gates::new(scene, &cycle.gates, mix(self.seed, b"verifier"));
         let mut told = |candidate: &_, figures: &_| tell(Told::Judged { candidate, figures });
         let refactored = grown(&gates, None, &cycle.refactor, 1, self.stop, &mut told)?;
         let Some(refactored) = refactored else { return Ok(None) };
@@ -254,7 +247,6 @@ impl Bench<'_> {
             of_several_motions: entries.iter().filter(|entry| entry.motions > 1).count(),
             entries,
             rewritten: (calling(false), calling(true)),
-            stillness: gates.stillness()?,
             refactored,
         }))
     }

@@ -85,9 +85,9 @@ pub struct Candidate {
     pub ty: String,
     /// Places of the corpus that it matches.
     pub uses: u64,
-    /// BEK soundness: the largest D_φ between motions that it merges, at most ε_t. No unit.
+    /// BEK soundness: the mean D_φ between motions that it merges, at most ε_t. No unit.
     pub soundness: Gate,
-    /// Return preservation: the difference of returns with its confidence interval, which must lie within ±ε.
+    /// Return preservation: the mean size of the difference of returns up to its upper confidence bound, which must be below ε.
     pub returns: Gate,
     /// MDL gain in nats, which must exceed its limit.
     pub gain: Gate,

@@ -59,16 +59,6 @@ fn text(report: &MotorReport) -> String {
         strict_table(report)
     );
     text += &format!("Skills: refactoring of the training motions through all gates\n\n{}", skills_table(report));
-    // It depends on the world model alone, so the first has it for all.
-    if let Some(still) = report.skills.first().and_then(|library| library.stillness) {
-        text += &format!(
-            "\nStanding still instead changes the return by {:+.3} to {:+.3} (margin ±{}): the return gate {}\n",
-            still.low,
-            still.high,
-            still.margin,
-            if still.equivalent { "cannot tell, and what it admits means little" } else { "refuses it" }
-        );
-    }
     for library in &report.skills {
         if !library.entries.is_empty() {
             text += &format!("\nEntries of skills by {}\n\n{}", named(library.tokens), entries_table(library));
@@ -144,7 +134,9 @@ fn entries_table(library: &SkillLibrary) -> String {
         ("nats", Align::Right),
         ("mean D_φ", Align::Right),
         ("ε_t", Align::Right),
-        ("change of return", Align::Left),
+        ("change of return", Align::Right),
+        ("at most", Align::Right),
+        ("standing still", Align::Right),
         ("body", Align::Left),
     ];
     let row = |MotorEntry { entry, motions, figures }: &MotorEntry| {
@@ -157,7 +149,9 @@ fn entries_table(library: &SkillLibrary) -> String {
             format!("{:.1}", entry.gain),
             maybe(soundness.map(|found| found.mean)),
             maybe(soundness.map(|found| found.epsilon)),
-            returns.map_or("-".to_owned(), |found| format!("{:+.3} to {:+.3}", found.low, found.high)),
+            maybe(returns.map(|found| found.size)),
+            maybe(returns.map(|found| found.bound)),
+            maybe(figures.as_ref().and_then(|figures| figures.control)),
             entry.body.clone(),
         ]
     };

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dataset::features::Filling;
 use experiments::cycle::Told;
+use experiments::cycle::gates::Figures;
 use indicatif::{ProgressBar, ProgressStyle};
 use models::training::Progress;
 
@@ -69,7 +70,7 @@ impl Stages {
             }
             Told::Judged { candidate, figures } => {
                 let verdict = if figures.admitted { "admitted" } else { "refused" };
-                say(&format!("  {verdict}: {} ({:.1} nats)", candidate.body, candidate.gain));
+                say(&format!("  {verdict}: {} ({})", candidate.body, measured(figures)));
             }
         }
     }
@@ -80,6 +81,18 @@ impl Stages {
             bar.finish_and_clear();
         }
     }
+}
+
+/// What the three gates found, with their limits.
+fn measured(figures: &Figures) -> String {
+    let mut text = format!("{:.1} nats", figures.gain);
+    if let Some(found) = figures.soundness {
+        text += &format!(", D {:.2} of {:.2}", found.mean, found.epsilon);
+    }
+    if let Some(found) = figures.returns {
+        text += &format!(", return {:.3} to {:.3} of {:.3}", found.size, found.bound, found.margin);
+    }
+    text
 }
 
 /// One line on stderr.

@@ -147,11 +147,16 @@ impl Classes {
     }
 
     /// ε_t: the `quantile` of D_φ over pairs of different segments of these demonstrations, all of them or evenly chosen ones.
+    /// At 0 as many pairs are nearer as are of one class: where classes are tight and far from each other, that
+    /// is between the two kinds of pairs.
     pub fn epsilon(&self, demonstrations: &[usize], quantile: f64) -> f64 {
         let places = self.places_of(demonstrations);
-        let mut found: Vec<f64> = pairs(&places, PAIRS).map(|(one, other)| self.distance(one, other)).collect();
+        let chosen: Vec<(usize, usize)> = pairs(&places, PAIRS).collect();
+        let alike = chosen.iter().filter(|(one, other)| self.labels[*one] == self.labels[*other]).count();
+        let mut found: Vec<f64> = chosen.iter().map(|(one, other)| self.distance(*one, *other)).collect();
         found.sort_by(f64::total_cmp);
-        let at = (quantile * found.len().saturating_sub(1) as f64).round() as usize;
+        let last = found.len().saturating_sub(1);
+        let at = if quantile > 0.0 { (quantile * last as f64).round() as usize } else { alike.min(last) };
         found.get(at).copied().unwrap_or(0.0)
     }
 }

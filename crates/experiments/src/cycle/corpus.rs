@@ -38,6 +38,9 @@ pub struct Corpus {
     pub unknown: Vec<String>,
 }
 
+/// How many parts of the motion that is left the emitter writes and the decoder reads.
+const PARTS: usize = 2;
+
 /// What a program is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
@@ -45,15 +48,6 @@ pub enum Subject {
     Task(usize),
     /// What was done in it.
     Motion(usize),
-}
-
-/// A part of a motion as a program calls it: a skill or a library entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
-    /// The part.
-    pub term: TermId,
-    /// The segments of the demonstration that it stands for.
-    pub segments: Range<usize>,
 }
 
 impl Corpus {
@@ -118,20 +112,28 @@ impl Corpus {
     /// All demonstrations' programs with a library: the grammatical compiler.
     pub fn compiled(&self, library: &Library, strategy: Strategy) -> Result<(Written, Compiled)> {
         let all: Vec<usize> = (0..self.tasks.len()).collect();
-        let plain = self.programs(&Corpus::subjects(&all));
-        let compiled = compile(&self.store, &self.base, library, &plain, strategy)?;
+        let compiled = compile(&self.store, &self.base, library, &self.programs(&Corpus::subjects(&all)), strategy)?;
         let mut store = self.store.clone();
-        let signature = library.define(&mut store, &self.base)?;
-        let mut terms = Vec::new();
-        for text in &compiled.programs {
-            let parsed = parse(&mut store, &signature, text);
-            terms.push(
-                parsed.map_err(|error| Error::Mismatch(format!("a rewritten program does not parse: {error:?}")))?.term,
-            );
+        let mut rests = Vec::new();
+        for calls in &self.calls {
+            for from in 0..calls.len() {
+                rests.push(self.alphabet.program(&mut store, &calls[from..])?);
+            }
         }
-        let motions = terms.split_off(self.tasks.len());
-        let items = motions.iter().map(|motion| items(&mut store, &signature, *motion)).collect::<Result<_>>()?;
-        Ok((Written { store, signature, tasks: terms, items }, compiled))
+        let rests = compile(&store, &self.base, library, &rests, strategy)?;
+        let signature = library.define(&mut store, &self.base)?;
+        let tasks = compiled.programs[..self.tasks.len()].iter().map(|text| parsed(&mut store, &signature, text));
+        let tasks = tasks.collect::<Result<_>>()?;
+        let mut rests = rests.programs.iter();
+        let mut now = Vec::with_capacity(self.calls.len());
+        for calls in &self.calls {
+            let own = rests.by_ref().take(calls.len()).map(|text| {
+                let rest = parsed(&mut store, &signature, text)?;
+                first_parts(&mut store, &signature, rest)
+            });
+            now.push(own.collect::<Result<_>>()?);
+        }
+        Ok((Written { store, signature, tasks, now }, compiled))
     }
 }
 
@@ -143,26 +145,33 @@ pub struct Written {
     pub signature: Signature,
     /// For each demonstration its task.
     pub tasks: Vec<TermId>,
-    /// For each demonstration the parts of its motion, in order.
-    pub items: Vec<Vec<Item>>,
+    /// For each demonstration and each of its segments what is done from there on: the first [`PARTS`] parts of the motion
+    /// that is left. It is written anew for each segment, so that a program never speaks of what is over.
+    pub now: Vec<Vec<TermId>>,
 }
 
-/// The parts of a motion, each with the segments that it stands for: one for each step of its trace.
-fn items(store: &mut TermStore, signature: &Signature, motion: TermId) -> Result<Vec<Item>> {
-    let (mut items, mut first) = (Vec::new(), 0);
-    let mut waiting = vec![motion];
+/// A program in concrete syntax as a term.
+fn parsed(store: &mut TermStore, signature: &Signature, text: &str) -> Result<TermId> {
+    let parsed = parse(store, signature, text);
+    Ok(parsed.map_err(|error| Error::Mismatch(format!("a rewritten program does not parse: {error:?}")))?.term)
+}
+
+/// The first [`PARTS`] parts of a motion, each a skill or a library entry with its arguments.
+fn first_parts(store: &mut TermStore, signature: &Signature, motion: TermId) -> Result<TermId> {
+    let (mut parts, mut waiting) = (Vec::new(), vec![motion]);
     while let Some(term) = waiting.pop() {
-        if let Term::Seq(parts) = store.get(term) {
-            waiting.extend(parts.iter().rev());
+        if parts.len() == PARTS {
+            break;
+        }
+        if let Term::Seq(inner) = store.get(term) {
+            waiting.extend(inner.iter().rev());
             continue;
         }
         let (term, rest) = without_rest(store, signature, term)?;
         waiting.extend(rest);
-        let steps = steps_of(store, signature, term)?;
-        items.push(Item { term, segments: first..first + steps });
-        first += steps;
+        parts.push(term);
     }
-    Ok(items)
+    store.seq(&parts).map_err(|error| unexpected(&error))
 }
 
 /// An entry that matched in the middle of a sequence takes the rest of the sequence as its last argument. Here that is cut

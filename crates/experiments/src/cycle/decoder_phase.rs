@@ -13,7 +13,7 @@ use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::samples::Samples;
+use super::samples::{Samples, decoder_batch};
 use super::wake::{CHUNK, every};
 use crate::error::Result;
 use crate::prepared::starts;
@@ -94,19 +94,19 @@ impl Drawn {
     }
 }
 
-/// The errors at some held-out frames. The noise is that of evaluations: the same for every model.
+/// The errors at some held-out frames, given programs for them. The noise is that of evaluations: the same for every model.
 pub(super) fn measured(
     model: &Decoder,
     table: &FragmentTable,
-    samples: &Samples,
     frames: &[usize],
+    programs: &[Vec<u32>],
 ) -> models::Result<FlowError> {
     let (config, widths) = (model.config(), model.widths());
     let mut error = FlowError::default();
-    for (at, chunk) in frames.chunks(CHUNK).enumerate() {
+    for (at, (chunk, programs)) in frames.chunks(CHUNK).zip(programs.chunks(CHUNK)).enumerate() {
         let drawn = drawn((config, widths.actions), chunk.to_vec(), 0, u64::MAX, at * CHUNK..at * CHUNK + chunk.len());
         let (frames, noise) = drawn.on((config.chunk, widths.actions), table.device())?;
-        let batch = samples.decoder_batch(table, &frames, config.tokens, config.chunk)?;
+        let batch = decoder_batch(table, &frames, programs, config)?;
         error = error.merged(model.measure(&batch, &noise)?);
     }
     Ok(error)
@@ -129,12 +129,13 @@ impl Objective for DecoderObjective<'_> {
     fn loss(&self, drawn: Drawn) -> models::Result<Loss> {
         let config = self.model.config();
         let (frames, noise) = drawn.on((config.chunk, self.model.widths().actions), self.table.device())?;
-        let batch = self.samples.decoder_batch(self.table, &frames, config.tokens, config.chunk)?;
+        let batch = decoder_batch(self.table, &frames, &self.samples.targets(&frames), config)?;
         self.model.loss(&batch, &noise)
     }
 
     fn evaluate(&self) -> models::Result<BTreeMap<String, f64>> {
-        let error = measured(&self.model, self.table, self.samples, &every(&self.samples.held_out, GLANCE))?;
+        let frames = every(&self.samples.held_out, GLANCE);
+        let error = measured(&self.model, self.table, &frames, &self.samples.targets(&frames))?;
         Ok(BTreeMap::from([
             ("velocity".to_owned(), error.velocity_mean_square()),
             ("chunk".to_owned(), error.chunk_mean_square()),

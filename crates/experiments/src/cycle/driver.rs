@@ -1,5 +1,5 @@
-//! The loop (SPEC §9): world model once, then T times wake, sleep, refactor; then the policy with the library beside one
-//! without.
+//! The loop (SPEC §9): world model once, then T times wake, sleep, refactor; then the policy with the last library, beside the
+//! first one, which has none.
 //!
 //! ```text
 //! RUN/config.json            how it was made, before anything else
@@ -8,7 +8,7 @@
 //!     t1/amortizer/          phase C                               t1/sleep.json
 //!     t1/refactor.json       candidates, gates, F₁
 //!     t2/ …
-//!     with/, without/        the policy with F_T and without a library, from the same start
+//!     with/                  the policy with F_T, from the same start as that of t1, which has no library
 //!     library.json, library.txt, summary.json
 //! ```
 //! **Every stage is a function of the stages before it**, and is there or is not: a file appears whole, a model when its
@@ -40,8 +40,8 @@ use serde_json::{Value, json};
 use super::classes::Classes;
 use super::corpus::{Corpus, Written};
 use super::demonstrations::Demonstrations;
-use super::gates::{Figures, Gates};
-use super::refactoring::{grown, largest_return};
+use super::gates::{Figures, Gates, Scene};
+use super::refactoring::grown;
 use super::samples::Samples;
 use super::settings::{CycleSettings, RunSettings};
 use super::skill_scores::{replay, skill_phases, skill_tasks};
@@ -225,13 +225,10 @@ impl Driver<'_, '_> {
             library = found.library.clone();
             refactored.push(found);
         }
-        let mut last = |name: &str, library: &Library| {
-            let mut fresh = Vocabulary::new();
-            let names = (name.to_owned(), self.options.out.join(name));
-            self.wake(&world, library, &mut fresh, names, None)
-        };
-        let with_library = last("with", &library)?;
-        let without_library = last("without", &Library::new())?;
+        let names = ("with".to_owned(), self.options.out.join("with"));
+        let with_library = self.wake(&world, &library, &mut Vocabulary::new(), names, None)?;
+        // F₀ is empty, so the first policy is the one without a library: same seed, same start, as many steps.
+        let without_library = wake[0].clone();
         let summary = RunSummary {
             dataset: self.prepared.source.name.clone(),
             demonstrations: (world.training.len(), world.demonstrations.all.len() - world.training.len()),
@@ -293,7 +290,7 @@ impl Driver<'_, '_> {
         let (mut written, compiled) = world.corpus.compiled(library, self.settings.cycle.refactor.strategy)?;
         let old = vocabulary.clone();
         vocabulary.extend_with_signature(&written.store, &written.signature);
-        let programs = training_programs(world, &mut written)?;
+        let programs = training_programs(world, &written);
         vocabulary.extend_with_terms(&mut written.store, &programs);
         let done: Option<WakeResult> = existing(&folder.join(WAKE))?;
         if let Some(done) = done {
@@ -367,8 +364,7 @@ impl Driver<'_, '_> {
         }
         let (prepared, cycle) = (self.prepared, &self.settings.cycle);
         let World { demonstrations, corpus, classes, training, .. } = world;
-        let loaded = &world.teacher.loaded;
-        let gates = Gates {
+        let scene = Scene {
             prepared,
             table: &world.table,
             demonstrations,
@@ -376,12 +372,9 @@ impl Driver<'_, '_> {
             subjects: &Corpus::subjects(training),
             classes,
             corpus,
-            model: &loaded.model,
-            largest_return: largest_return(prepared, demonstrations, training, loaded.record.model.discount),
-            epsilon: classes.epsilon(training, cycle.gates.soundness_quantile),
-            settings: &cycle.gates,
-            seed: seed(&self.options, b"verifier"),
+            model: &world.teacher.loaded.model,
         };
+        let gates = Gates::new(scene, &cycle.gates, seed(&self.options, b"verifier"));
         let (stop, tell) = (self.options.stop, &mut self.options.tell);
         let mut told = |candidate: &_, figures: &_| tell(Told::Judged { candidate, figures });
         let found = grown(&gates, last, &cycle.refactor, t, stop, &mut told)?.ok_or(Stopped::Told)?;
@@ -498,12 +491,7 @@ fn differences(one: &Value, other: &Value, path: &str) -> Vec<String> {
 }
 
 /// All terms that training frames have as targets.
-fn training_programs(world: &World, written: &mut Written) -> Result<Vec<TermId>> {
-    let mut terms = Vec::new();
-    for at in &world.training {
-        terms.push(written.tasks[*at]);
-        let items: Vec<TermId> = written.items[*at].iter().map(|item| item.term).collect();
-        terms.extend(items);
-    }
-    Ok(terms)
+fn training_programs(world: &World, written: &Written) -> Vec<TermId> {
+    let of = |at: &usize| std::iter::once(written.tasks[*at]).chain(written.now[*at].iter().copied());
+    world.training.iter().flat_map(of).collect()
 }

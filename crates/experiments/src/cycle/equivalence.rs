@@ -1,8 +1,9 @@
-//! Whether two returns are the same, as far as a few rollouts can tell: two one-sided t-tests on paired differences.
+//! Whether two returns are the same, as far as a few rollouts can tell: a one-sided t-test on the size of paired differences.
 //!
-//! The hypothesis to be refuted is that the mean difference is beyond ±ε. It is refuted at level α exactly if the (1 − 2α)
-//! confidence interval of the mean lies within ±ε. A test for difference would not do: with few or noisy rollouts it finds
-//! none, and would admit what it cannot judge.
+//! The hypothesis to be refuted is that returns differ by more than ε on average, E|Δ| > ε. It is refuted at level α exactly
+//! if the upper (1 − α) confidence bound of the mean |Δ| is below ε. Sizes and not differences are averaged, so that what
+//! one call gains does not make up for what another loses. A test for difference would not do: with few or noisy rollouts
+//! it finds none, and would admit what it cannot judge.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
@@ -13,17 +14,21 @@ use crate::error::{Error, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Equivalence {
-    /// The mean difference.
+    /// The mean difference, which says whether it is a gain or a loss.
     pub mean: f64,
     /// The lower end of its (1 − 2α) confidence interval.
     pub low: f64,
     /// The upper end.
     pub high: f64,
+    /// The mean size of a difference.
+    pub size: f64,
+    /// Its upper (1 − α) confidence bound.
+    pub bound: f64,
     /// ε.
     pub margin: f64,
     /// How many differences there were.
     pub rollouts: usize,
-    /// Whether the interval lies within ±ε.
+    /// Whether the bound is below ε.
     pub equivalent: bool,
 }
 
@@ -43,13 +48,30 @@ pub fn equivalence(differences: &[f64], margin: f64, alpha: f64) -> Result<Equiv
             "the margin is {margin} and the level {alpha}; wanted a margin above 0 and a level between 0 and 0.5"
         )]));
     }
-    let mean = differences.iter().sum::<f64>() / count as f64;
-    let variance = differences.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / (count - 1) as f64;
     let student = StudentsT::new(0.0, 1.0, (count - 1) as f64)
         .map_err(|error| Error::Mismatch(format!("Student's distribution: {error}")))?;
-    let reach = student.inverse_cdf(1.0 - alpha) * (variance / count as f64).sqrt();
-    let (low, high) = (mean - reach, mean + reach);
-    Ok(Equivalence { mean, low, high, margin, rollouts: count, equivalent: low > -margin && high < margin })
+    let quantile = student.inverse_cdf(1.0 - alpha);
+    let (mean, reach) = mean_and_reach(differences, quantile);
+    let sizes: Vec<f64> = differences.iter().map(|one| one.abs()).collect();
+    let (size, above) = mean_and_reach(&sizes, quantile);
+    Ok(Equivalence {
+        mean,
+        low: mean - reach,
+        high: mean + reach,
+        size,
+        bound: size + above,
+        margin,
+        rollouts: count,
+        equivalent: size + above < margin,
+    })
+}
+
+/// The mean, and how far its confidence interval reaches to each side.
+fn mean_and_reach(values: &[f64], quantile: f64) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let variance = values.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    (mean, quantile * (variance / count).sqrt())
 }
 
 #[cfg(test)]
@@ -62,7 +84,18 @@ mod tests {
         let found = equivalence(&[0.01, 0.03, -0.02, 0.0, 0.02], 0.05, 0.05).unwrap();
         assert!((found.mean - 0.008).abs() < 1e-15);
         assert!((found.low - (0.008 - 0.018_338_839_5)).abs() < 1e-6, "{found:?}");
+        // Of the sizes 0.01, 0.03, 0.02, 0.0, 0.02: mean 0.016, standard error 0.0050990.
+        assert!((found.size - 0.016).abs() < 1e-15);
+        assert!((found.bound - (0.016 + 2.131_846_8 * 0.005_099_02)).abs() < 1e-6, "{found:?}");
         assert!(found.equivalent);
+    }
+
+    #[test]
+    fn gains_do_not_make_up_for_losses() {
+        let cancelling: Vec<f64> = (0..1000).map(|at| if at % 2 == 0 { 0.2 } else { -0.2 }).collect();
+        let found = equivalence(&cancelling, 0.05, 0.05).unwrap();
+        assert!(found.low > -0.05 && found.high < 0.05, "the mean alone would pass");
+        assert!(!found.equivalent && (found.size - 0.2).abs() < 1e-12);
     }
 
     #[test]

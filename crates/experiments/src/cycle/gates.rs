@@ -3,17 +3,22 @@
 //! | gate | figure | passes |
 //! |---|---|---|
 //! | soundness | the mean D_φ between the motions that the candidate merges | at most ε_t |
-//! | return | V of what calls stand for, against V of what the candidate does instead | equivalent within ε at level α |
+//! | return | how much V of what calls stand for differs from V of what the candidate does instead | less than ε at level α |
 //! | length | the drop in description length | more than 4 nats |
 //!
 //! **What is merged.** In a motion every step of the body stands for one segment at each call; segments at the same step are
-//! merged. In a task the calls stand for stretches of demonstrations, and what lies at the same relative time is merged.
-//! ε_t is a quantile of D_φ over all pairs of training segments: merged motions must be nearer than that.
+//! merged. In a task the calls stand for stretches of demonstrations, which may take their time: each pair of them is
+//! aligned, segment by segment, and what is aligned is merged. ε_t is the distance that as many pairs of training segments
+//! are within as there are pairs of one class: merged motions must be as near as motions of one class are.
 //!
 //! **What is done instead.** A motion's call is replayed as the expansion of its skills. A task's call means the same as
 //! what it replaces, word by word; so here the motion is replaced by that of another demonstration of the same program:
 //! whether the program, rather than the recording, brings the return. Returns are divided by the largest in the training data,
 //! so that ε is a share of it.
+//!
+//! **What the verifier can see.** A world model that hardly hears actions finds every return preserved. So each candidate
+//! has a control: standing still at the same calls for as long. It may change returns by half as much as that does, however
+//! large ε is.
 //!
 //! Each gate has a switch. Without rewards the second is inactive and says so.
 
@@ -32,8 +37,8 @@ use crate::prepared::Prepared;
 /// Pairs of segments that are compared at one step of a body.
 const PAIRS: usize = 200;
 
-/// Relative times at which stretches of demonstrations are compared.
-const TIMES: usize = 8;
+/// Pairs of stretches of demonstrations that are aligned.
+const ALIGNED: usize = 100;
 
 /// What a candidate must pass.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,12 +46,14 @@ const TIMES: usize = 8;
 pub struct GateSettings {
     /// Whether merged motions must be near each other.
     pub soundness: bool,
-    /// ε_t, as a quantile of D_φ over pairs of training segments.
+    /// ε_t, as a quantile of D_φ over pairs of training segments; 0 takes the share of pairs that are of one class.
     pub soundness_quantile: f64,
     /// Whether returns must be preserved.
     pub returns: bool,
     /// ε, as a share of the largest return (paper: 0.05).
     pub return_margin: f64,
+    /// ε is also at most this share of what standing still at the same calls changes; 0 lets ε be as it is.
+    pub control_share: f64,
     /// α (paper: 0.05).
     pub level: f64,
     /// K_v (paper: 32).
@@ -63,9 +70,10 @@ impl Default for GateSettings {
     fn default() -> Self {
         GateSettings {
             soundness: true,
-            soundness_quantile: 0.5,
+            soundness_quantile: 0.0,
             returns: true,
             return_margin: 0.05,
+            control_share: 0.5,
             level: 0.05,
             rollouts: 32,
             rollout_steps: 64,
@@ -97,6 +105,8 @@ pub struct Figures {
     pub soundness: Option<Soundness>,
     /// Of the second gate; none if it is off or inactive.
     pub returns: Option<Equivalence>,
+    /// How much standing still at the same calls changes returns: the mean size.
+    pub control: Option<f64>,
     /// Of the third gate, in nats.
     pub gain: f64,
     /// Calls in tasks.
@@ -110,7 +120,8 @@ pub struct Figures {
 }
 
 /// What the gates look at.
-pub struct Gates<'a> {
+#[derive(Clone, Copy)]
+pub struct Scene<'a> {
     /// The data.
     pub prepared: &'a Prepared,
     /// The data on the device, in the world model's scales.
@@ -127,26 +138,42 @@ pub struct Gates<'a> {
     pub corpus: &'a Corpus,
     /// M_φ.
     pub model: &'a WorldModel,
-    /// The largest return of the training data; 0 without rewards.
-    pub largest_return: f64,
-    /// ε_t.
-    pub epsilon: f64,
-    /// What must be passed.
-    pub settings: &'a GateSettings,
-    /// Of the rollouts.
-    pub seed: u64,
 }
 
-impl Gates<'_> {
+/// The gates, with what they compare to.
+pub struct Gates<'a> {
+    pub(super) scene: Scene<'a>,
+    pub(super) settings: &'a GateSettings,
+    seed: u64,
+    /// The largest return of the training data; 0 without rewards.
+    largest_return: f64,
+    /// ε_t.
+    pub(super) epsilon: f64,
+}
+
+impl<'a> Gates<'a> {
+    /// Measures ε_t.
+    pub fn new(scene: Scene<'a>, settings: &'a GateSettings, seed: u64) -> Gates<'a> {
+        let Scene { prepared, demonstrations, training, classes, model, .. } = scene;
+        Gates {
+            scene,
+            settings,
+            seed,
+            largest_return: largest_return(prepared, demonstrations, training, model.config().discount),
+            epsilon: classes.epsilon(training, settings.soundness_quantile),
+        }
+    }
+
     /// Judges a candidate.
     pub fn judge(&self, candidate: &Candidate) -> Result<Verdict<Figures>> {
         let settings = self.settings;
         let subjects: Vec<(Subject, &Place)> =
-            candidate.places.iter().map(|place| (self.subjects[place.program], place)).collect();
+            candidate.places.iter().map(|place| (self.scene.subjects[place.program], place)).collect();
         let motions = subjects.iter().filter(|(subject, _)| matches!(subject, Subject::Motion(_))).count();
         let mut figures = Figures {
             soundness: None,
             returns: None,
+            control: None,
             gain: candidate.gain,
             task_calls: subjects.len() - motions,
             motion_calls: motions,
@@ -171,13 +198,13 @@ impl Gates<'_> {
             if self.largest_return <= 0.0 {
                 figures.reasons.push("the return gate is inactive: the dataset has no reward".to_owned());
             } else {
-                figures.returns = self.returns(&subjects)?;
+                (figures.returns, figures.control) = self.returns(&subjects)?.unzip();
                 match figures.returns {
                     Some(found) if !found.equivalent => refuse(
                         &mut figures,
                         format!(
-                            "changes the return by {:.3} to {:.3}, wanted within ±{}",
-                            found.low, found.high, found.margin
+                            "changes returns by {:.3} on average, at most {:.3}; wanted less than {:.3}",
+                            found.size, found.bound, found.margin
                         ),
                     ),
                     None => figures.reasons.push(
@@ -192,36 +219,33 @@ impl Gates<'_> {
 
     /// D_φ over pairs of merged segments.
     fn soundness(&self, subjects: &[(Subject, &Place)]) -> Option<Soundness> {
-        // For each step of the body, or relative time, the segments there.
-        let mut merged: Vec<Vec<usize>> = Vec::new();
-        let mut add = |step: usize, id: SegmentId| {
-            if merged.len() <= step {
-                merged.resize(step + 1, Vec::new());
-            }
-            merged[step].extend(self.classes.place(id));
-        };
+        let mut distances = Vec::new();
+        // For each step of the body the segments there; for each task's call those of its stretch.
+        let (mut steps, mut stretches): (Vec<Vec<usize>>, Vec<Vec<usize>>) = (Vec::new(), Vec::new());
         for (subject, place) in subjects {
             match *subject {
                 Subject::Motion(demonstration) => {
                     for (step, segment) in place.own.iter().cloned().flatten().enumerate() {
-                        add(step, SegmentId { demonstration, segment });
+                        if steps.len() <= step {
+                            steps.resize(step + 1, Vec::new());
+                        }
+                        steps[step].extend(self.scene.classes.place(SegmentId { demonstration, segment }));
                     }
                 }
                 Subject::Task(demonstration) => {
-                    let Some(frames) = self.stretch(demonstration, place) else { continue };
-                    for time in 0..TIMES {
-                        let frame = frames.start + (2 * time + 1) * frames.len() / (2 * TIMES);
-                        let segment = self.demonstrations.segment_at(demonstration, frame);
-                        add(TASK_STEPS + time, SegmentId { demonstration, segment });
-                    }
+                    stretches
+                        .extend(self.stretch(demonstration, place).map(|frames| self.within(demonstration, &frames)));
                 }
             }
         }
-        let distances: Vec<f64> = merged
-            .iter()
-            .flat_map(|places| pairs(places, PAIRS))
-            .map(|(one, other)| if one == other { 0.0 } else { self.classes.distance(one, other) })
-            .collect();
+        let distance =
+            |one: usize, other: usize| if one == other { 0.0 } else { self.scene.classes.distance(one, other) };
+        for merged in &steps {
+            distances.extend(pairs(merged, PAIRS).map(|(one, other)| distance(one, other)));
+        }
+        for (one, other) in pairs(&(0..stretches.len()).collect::<Vec<_>>(), ALIGNED) {
+            distances.extend(aligned(&stretches[one], &stretches[other], &distance));
+        }
         if distances.is_empty() {
             return None;
         }
@@ -233,8 +257,16 @@ impl Gates<'_> {
         })
     }
 
-    /// V of both ways from the same frames under the same noise.
-    fn returns(&self, subjects: &[(Subject, &Place)]) -> Result<Option<Equivalence>> {
+    /// The places of the segments that some frames of a demonstration lie in.
+    fn within(&self, demonstration: usize, frames: &std::ops::Range<usize>) -> Vec<usize> {
+        let Scene { demonstrations, classes, .. } = self.scene;
+        let first = demonstrations.segment_at(demonstration, frames.start);
+        let last = demonstrations.segment_at(demonstration, frames.end - 1);
+        (first..=last).filter_map(|segment| classes.place(SegmentId { demonstration, segment })).collect()
+    }
+
+    /// V of both ways from the same frames under the same noise, and how much standing still there changes it.
+    fn returns(&self, subjects: &[(Subject, &Place)]) -> Result<Option<(Equivalence, f64)>> {
         let mut ways = Vec::new();
         for (subject, place) in subjects {
             ways.extend(match *subject {
@@ -242,29 +274,6 @@ impl Gates<'_> {
                 Subject::Task(demonstration) => self.done_by_another(demonstration, place)?,
             });
         }
-        self.compared(&ways)
-    }
-
-    /// What the second gate says of standing still in place of two segments at a time. A verifier that finds no difference
-    /// there cannot refuse anything, and what it admits means little.
-    pub fn stillness(&self) -> Result<Option<Equivalence>> {
-        let mut ways = Vec::new();
-        if self.largest_return > 0.0 {
-            for at in self.training {
-                for two in self.demonstrations.all[*at].segments.windows(2) {
-                    let frames = two[0].start..two[1].end;
-                    let recorded = self.recorded(frames.clone())?;
-                    let layout = &self.demonstrations.layout;
-                    let held = stillness(layout, &recorded[..layout.width]).repeat(frames.len());
-                    ways.push((frames.start, recorded, held));
-                }
-            }
-        }
-        self.compared(&ways)
-    }
-
-    /// Tests the differences of returns over some of the ways.
-    fn compared(&self, ways: &[Way]) -> Result<Option<Equivalence>> {
         if ways.is_empty() {
             return Ok(None);
         }
@@ -272,41 +281,56 @@ impl Gates<'_> {
         let wanted = self.settings.rollouts;
         let chosen =
             (0..wanted).map(|at| if ways.len() >= wanted { at * ways.len() / wanted } else { at % ways.len() });
-        let (mut recorded, mut instead) = (Vec::new(), Vec::new());
+        let layout = &self.scene.demonstrations.layout;
+        let (mut recorded, mut instead, mut still) = (Vec::new(), Vec::new(), Vec::new());
         for at in chosen {
             let (frame, one, other) = &ways[at];
+            let held = stillness(layout, &one[..layout.width]).repeat(one.len() / layout.width);
             recorded.push(self.trial(*frame, one));
             instead.push(self.trial(*frame, other));
+            still.push(self.trial(*frame, &held));
         }
-        let recorded = values(self.model, self.table, &recorded, self.seed)?;
-        let instead = values(self.model, self.table, &instead, self.seed)?;
-        let differences: Vec<f64> =
-            recorded.iter().zip(&instead).map(|(one, other)| (other - one) / self.largest_return).collect();
-        equivalence(&differences, self.settings.return_margin, self.settings.level).map(Some)
+        let Scene { model, table, .. } = self.scene;
+        let [recorded, instead, still] =
+            [recorded, instead, still].map(|trials| values(model, table, &trials, self.seed));
+        let recorded = recorded?;
+        let differences = |values: Vec<f64>| -> Vec<f64> {
+            recorded.iter().zip(values).map(|(one, other)| (other - one) / self.largest_return).collect()
+        };
+        let (instead, still) = (differences(instead?), differences(still?));
+        let control = still.iter().map(|one| one.abs()).sum::<f64>() / still.len() as f64;
+        Ok(Some((equivalence(&instead, self.margin(control), self.settings.level)?, control)))
+    }
+
+    /// ε, as a share of the largest return: the smaller one of the setting and the control's share.
+    fn margin(&self, control: f64) -> f64 {
+        let GateSettings { return_margin, control_share, .. } = *self.settings;
+        if control_share == 0.0 {
+            return return_margin;
+        }
+        // Where standing still changes nothing at all there is nothing to be told apart, and all is refused.
+        return_margin.min(control_share * control).max(f64::MIN_POSITIVE)
     }
 
     /// A motion's call: what was recorded, and the expansion of its skills.
     fn expanded(&self, demonstration: usize, place: &Place) -> Result<Option<Way>> {
         let Some(steps) = place.steps.clone().filter(|steps| !steps.is_empty()) else { return Ok(None) };
-        let segments = &self.demonstrations.all[demonstration].segments;
+        let segments = &self.scene.demonstrations.all[demonstration].segments;
         let (Some(first), Some(last)) = (segments.get(steps.start), segments.get(steps.end - 1)) else {
             return Ok(None);
         };
-        let calls = &self.corpus.calls[demonstration][steps];
-        let expansion = self.corpus.alphabet.expand_calls(calls)?;
+        let corpus = self.scene.corpus;
+        let calls = &corpus.calls[demonstration][steps];
+        let expansion = corpus.alphabet.expand_calls(calls)?;
         let rows: Vec<f32> = expansion.rows.iter().map(|value| *value as f32).collect();
         Ok(Some((first.start, self.recorded(first.start..last.end)?, rows)))
     }
 
     /// A task's call: what was recorded, and what another demonstration of the same task did there.
     fn done_by_another(&self, demonstration: usize, place: &Place) -> Result<Option<Way>> {
-        let task = self.corpus.tasks[demonstration];
-        let others: Vec<usize> = self
-            .training
-            .iter()
-            .copied()
-            .filter(|other| *other != demonstration && self.corpus.tasks[*other] == task)
-            .collect();
+        let Scene { corpus, training, .. } = self.scene;
+        let same = |other: &usize| *other != demonstration && corpus.tasks[*other] == corpus.tasks[demonstration];
+        let others: Vec<usize> = training.iter().copied().filter(same).collect();
         let next = others.iter().find(|other| **other > demonstration).or(others.first());
         let (Some(own), Some(other)) = (self.stretch(demonstration, place), next) else { return Ok(None) };
         let Some(theirs) = self.stretch(*other, place) else { return Ok(None) };
@@ -316,22 +340,22 @@ impl Gates<'_> {
     /// The frames of a demonstration that a task's call stands for: its share of the task's steps.
     fn stretch(&self, demonstration: usize, place: &Place) -> Option<std::ops::Range<usize>> {
         let steps = place.steps.clone()?;
-        let all = self.corpus.task_steps[demonstration];
-        let frames = &self.demonstrations.all[demonstration].frames;
+        let all = self.scene.corpus.task_steps[demonstration];
+        let frames = &self.scene.demonstrations.all[demonstration].frames;
         let at = |step: usize| frames.start + step * frames.len() / all.max(1);
         let stretch = at(steps.start)..at(steps.end.max(steps.start + 1).min(all)).min(frames.end);
         if stretch.is_empty() { None } else { Some(stretch) }
     }
 
     fn recorded(&self, frames: std::ops::Range<usize>) -> Result<Vec<f32>> {
-        Ok(rows(&self.prepared.source.dataset, &frames)?.values().to_vec())
+        Ok(rows(&self.scene.prepared.source.dataset, &frames)?.values().to_vec())
     }
 
     /// Raw actions as a trial: cut at the limit and standardised.
     fn trial(&self, frame: usize, actions: &[f32]) -> Trial {
-        let most = self.settings.rollout_steps * self.demonstrations.layout.width;
+        let most = self.settings.rollout_steps * self.scene.demonstrations.layout.width;
         let mut actions = actions[..actions.len().min(most)].to_vec();
-        self.table.scales().actions.apply(&mut actions);
+        self.scene.table.scales().actions.apply(&mut actions);
         Trial { frame, actions }
     }
 }
@@ -339,10 +363,63 @@ impl Gates<'_> {
 /// A frame, the actions that were recorded from it, and those that are done instead.
 type Way = (usize, Vec<f32>, Vec<f32>);
 
-/// Steps of bodies come before relative times in the list of what is merged; no body has more.
-const TASK_STEPS: usize = 1024;
+/// Distances of two rows of segments along their cheapest alignment: the first with the first, the last with the last, and
+/// never backwards. Nothing if one is empty.
+fn aligned(ones: &[usize], others: &[usize], distance: &dyn Fn(usize, usize) -> f64) -> Vec<f64> {
+    if ones.is_empty() || others.is_empty() {
+        return Vec::new();
+    }
+    let between: Vec<Vec<f64>> =
+        ones.iter().map(|one| others.iter().map(|other| distance(*one, *other)).collect()).collect();
+    // The cheapest way to each pair, and from which of its three neighbours it comes.
+    let mut costs = vec![vec![f64::INFINITY; others.len()]; ones.len()];
+    let before = |costs: &[Vec<f64>], row: usize, column: usize| {
+        let neighbours = [(1, 1), (1, 0), (0, 1)].into_iter();
+        let inside = neighbours.filter_map(move |(up, left)| Some((row.checked_sub(up)?, column.checked_sub(left)?)));
+        inside.min_by(|a, b| costs[a.0][a.1].total_cmp(&costs[b.0][b.1]))
+    };
+    for row in 0..ones.len() {
+        for column in 0..others.len() {
+            let until = before(&costs, row, column).map_or(0.0, |(row, column)| costs[row][column]);
+            costs[row][column] = until + between[row][column];
+        }
+    }
+    let mut along = Vec::new();
+    let mut at = Some((ones.len() - 1, others.len() - 1));
+    while let Some((row, column)) = at {
+        along.push(between[row][column]);
+        at = before(&costs, row, column);
+    }
+    along
+}
+
+/// The largest return that a frame of these demonstrations has before it; 0 without rewards.
+fn largest_return(prepared: &Prepared, demonstrations: &Demonstrations, which: &[usize], discount: f64) -> f64 {
+    let dataset = &prepared.source.dataset;
+    let Some(rewards) = models::fragments::rewards_of(dataset) else { return 0.0 };
+    let returns = models::fragments::returns_to_go(&rewards, dataset.spans(), discount);
+    let of = |at: &usize| demonstrations.all[*at].frames.clone();
+    which.iter().flat_map(of).map(|frame| f64::from(returns[frame])).fold(0.0, f64::max)
+}
 
 fn refuse(figures: &mut Figures, reason: String) {
     figures.admitted = false;
     figures.reasons.push(reason);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stretches_are_aligned_at_the_least_cost() {
+        let distance = |one: usize, other: usize| one.abs_diff(other) as f64;
+        assert_eq!(aligned(&[1, 2, 5], &[1, 2, 5], &distance), [0.0; 3]);
+        // One of them takes its time.
+        assert_eq!(aligned(&[1, 2, 5], &[1, 1, 2, 2, 5], &distance), [0.0; 5]);
+        assert_eq!(aligned(&[1, 4], &[1, 3, 4], &distance).iter().sum::<f64>(), 1.0);
+        // Both ends are met, even where they are far apart.
+        assert_eq!(aligned(&[1, 2], &[9, 2], &distance), [0.0, 8.0]);
+        assert!(aligned(&[], &[1], &distance).is_empty());
+    }
 }

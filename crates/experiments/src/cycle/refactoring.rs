@@ -8,12 +8,10 @@ use compression::{
 use language::{TermId, TermStore, parse};
 
 use super::corpus::Corpus;
-use super::demonstrations::Demonstrations;
 use super::gates::{Figures, GateSettings, Gates};
 use super::settings::RefactorSettings;
 use super::summary::{JudgedCandidate, PrunedEntry, Refactored};
 use crate::error::{Error, Result};
-use crate::prepared::Prepared;
 
 /// F_t from F_{t−1} and the programs as that left them, those that the gates are about. `None` if it was told to stop.
 pub fn grown(
@@ -24,13 +22,13 @@ pub fn grown(
     stop: Option<&AtomicBool>,
     tell: &mut dyn FnMut(&Candidate, &Figures),
 ) -> Result<Option<Refactored>> {
-    let corpus = gates.corpus;
+    let corpus = gates.scene.corpus;
     let told = || stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
     let nothing = Library::new();
     let library = last.map_or(&nothing, |last| &last.library);
     let (store, programs) = match last {
         Some(last) => parsed(corpus, library, &last.programs)?,
-        None => (corpus.store.clone(), corpus.programs(gates.subjects)),
+        None => (corpus.store.clone(), corpus.programs(gates.scene.subjects)),
     };
     let mut failed = None;
     let config = config(settings, gates.settings, iteration);
@@ -70,15 +68,6 @@ pub fn grown(
         end: step.end,
         programs: pruning.programs,
     }))
-}
-
-/// The largest return that a frame of these demonstrations has before it; 0 without rewards.
-pub fn largest_return(prepared: &Prepared, demonstrations: &Demonstrations, which: &[usize], discount: f64) -> f64 {
-    let dataset = &prepared.source.dataset;
-    let Some(rewards) = models::fragments::rewards_of(dataset) else { return 0.0 };
-    let returns = models::fragments::returns_to_go(&rewards, dataset.spans(), discount);
-    let of = |at: &usize| demonstrations.all[*at].frames.clone();
-    which.iter().flat_map(of).map(|frame| f64::from(returns[frame])).fold(0.0, f64::max)
 }
 
 /// Programs in concrete syntax as terms, in a store that extends the corpus's.

@@ -1,18 +1,17 @@
 //! What wake learns from: each frame, with the programs that are right there.
 //!
-//! At a frame the emitter is to write two terms: the task, and what is done now, which is the part of the motion that the
-//! frame lies in and the part after it. The decoder is given both, and makes the next actions.
+//! At a frame the emitter is to write two terms: the task, and what is done from the frame's segment on, the next two parts
+//! of the motion. The decoder is given both, and makes the next actions.
 
 use candle_core::Tensor;
 use dataset::{EpisodeId, FragmentIndex};
-use language::TermId;
 use models::FragmentTable;
-use models::decoder::{self, DecoderBatch, term_tensor};
+use models::decoder::{self, DecoderBatch, DecoderConfig, term_tensor};
 use models::emitter::{self, EmitterBatch, Encoded, Vocabulary, WordVocabulary, token_tensor, word_tensor};
 
 use super::corpus::Written;
 use super::demonstrations::Demonstrations;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::prepared::Prepared;
 
 /// Rows for words that no instruction of the training data has.
@@ -50,12 +49,9 @@ impl Samples {
         for (at, demonstration) in demonstrations.all.iter().enumerate() {
             demonstration.frames.clone().for_each(|frame| instruction_of[frame] = instructions.len() as u32);
             instructions.push(words.encode(&demonstration.instruction, usize::MAX));
-            let items = written.items[at].clone();
-            for (place, item) in items.iter().enumerate() {
-                let now = now(written, &items.iter().skip(place).take(2).map(|item| item.term).collect::<Vec<_>>())?;
-                let frames = item.segments.clone().filter_map(|segment| demonstration.segments.get(segment).cloned());
-                frames.flatten().for_each(|frame| target_of[frame] = targets.len() as u32);
-                targets.push(bound.encode(&written.store, &[written.tasks[at], now]));
+            for (segment, now) in demonstration.segments.iter().zip(&written.now[at]) {
+                segment.clone().for_each(|frame| target_of[frame] = targets.len() as u32);
+                targets.push(bound.encode(&written.store, &[written.tasks[at], *now]));
             }
         }
         let spans = prepared.source.dataset.spans();
@@ -75,6 +71,11 @@ impl Samples {
         &self.targets[self.target_of[frame] as usize]
     }
 
+    /// The programs of some frames as numbers.
+    pub fn targets(&self, frames: &[usize]) -> Vec<Vec<u32>> {
+        frames.iter().map(|frame| self.target(*frame).ids.clone()).collect()
+    }
+
     /// The most tokens of a target.
     pub fn longest(&self) -> usize {
         self.targets.iter().map(|target| target.ids.len()).max().unwrap_or(0)
@@ -85,32 +86,29 @@ impl Samples {
         let seen = Seen::new(table, frames)?;
         let instructions: Vec<Vec<u32>> =
             frames.iter().map(|frame| self.instructions[self.instruction_of[*frame] as usize].clone()).collect();
-        let targets: Vec<Vec<u32>> = frames.iter().map(|frame| self.target(*frame).ids.clone()).collect();
         let words = word_tensor(&instructions, words, table.device())?;
         Ok(EmitterBatch {
             condition: emitter::Condition { words, features: seen.features, states: Some(seen.states) },
-            tokens: token_tensor(&targets, table.device())?,
+            tokens: token_tensor(&self.targets(frames), table.device())?,
         })
     }
+}
 
-    /// What the decoder learns at some frames; `tokens` is how many of a term it reads.
-    pub fn decoder_batch(
-        &self,
-        table: &FragmentTable,
-        frames: &[usize],
-        tokens: usize,
-        chunk: usize,
-    ) -> models::Result<DecoderBatch> {
-        let seen = Seen::new(table, frames)?;
-        let terms: Vec<Vec<u32>> = frames.iter().map(|frame| self.target(*frame).ids.clone()).collect();
-        let (actions, counted) = table.chunks(frames, chunk)?;
-        let terms = term_tensor(&terms, tokens, table.device())?;
-        Ok(DecoderBatch {
-            condition: decoder::Condition { terms, features: seen.features, states: Some(seen.states) },
-            actions,
-            counted,
-        })
-    }
+/// What a decoder learns at some frames, or is judged by, given programs for them.
+pub fn decoder_batch(
+    table: &FragmentTable,
+    frames: &[usize],
+    programs: &[Vec<u32>],
+    config: &DecoderConfig,
+) -> models::Result<DecoderBatch> {
+    let seen = Seen::new(table, frames)?;
+    let (actions, counted) = table.chunks(frames, config.chunk)?;
+    let terms = term_tensor(programs, config.tokens, table.device())?;
+    Ok(DecoderBatch {
+        condition: decoder::Condition { terms, features: seen.features, states: Some(seen.states) },
+        actions,
+        counted,
+    })
 }
 
 /// What is seen at some frames: `[B, F]` and `[B, S]`.
@@ -125,9 +123,4 @@ impl Seen {
         let features = if table.widths().features > 0 { Some(batch.features.squeeze(1)?) } else { None };
         Ok(Seen { features, states: batch.states.squeeze(1)? })
     }
-}
-
-/// What is done now: a part of the motion and the one after it.
-fn now(written: &mut Written, parts: &[TermId]) -> Result<TermId> {
-    written.store.seq(parts).map_err(|error| Error::Mismatch(format!("two parts of a motion do not join: {error}")))
 }

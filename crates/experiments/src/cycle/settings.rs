@@ -121,14 +121,13 @@ impl Settings for CycleSettings {
     }
 
     fn validate(&self) -> Result<()> {
-        let GateSettings { soundness_quantile, return_margin, level, rollouts, rollout_steps, .. } = self.gates;
+        let GateSettings { soundness_quantile: quantile, return_margin, control_share, level, .. } = self.gates;
+        let GateSettings { rollouts, rollout_steps, .. } = self.gates;
         let wrong: Vec<String> = [
             (self.iterations == 0, "`iterations` is 0, wanted 1 or more".to_owned()),
             (self.classes.classes == 0, "`classes.classes` is 0, wanted 1 or more".to_owned()),
-            (
-                !(0.0..=1.0).contains(&soundness_quantile),
-                format!("`gates.soundness_quantile` is {soundness_quantile}, wanted 0 to 1"),
-            ),
+            (!(0.0..=1.0).contains(&quantile), format!("`gates.soundness_quantile` is {quantile}, wanted 0 to 1")),
+            (!(0.0..=1.0).contains(&control_share), format!("`gates.control_share` is {control_share}, wanted 0 to 1")),
             (
                 return_margin.is_nan() || return_margin <= 0.0,
                 format!("`gates.return_margin` is {return_margin}, wanted more than 0"),

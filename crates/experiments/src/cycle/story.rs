@@ -474,9 +474,9 @@ fn judged(candidate: &JudgedCandidate, iteration: u32, gates: &GateSettings) -> 
         }),
         returns: figures.returns.map_or(silent, |found| Gate {
             verdict: verdict(found.equivalent),
-            value: Some(found.mean),
-            low: Some(found.low),
-            high: Some(found.high),
+            value: Some(found.size),
+            low: Some(found.size),
+            high: Some(found.bound),
             limit: Some(found.margin),
         }),
         gain: Gate {
@@ -525,7 +525,22 @@ fn figures(summary: &RunSummary) -> Vec<Metric> {
             "task and motion; the paper's programs are not public",
         ),
         row("emitter (TPE)", "of tasks", Better::Higher, &|wake| wake.scores.task_accuracy, None, ""),
-        row("emitter (TPE)", "of motions", Better::Higher, &|wake| wake.scores.motion_accuracy, None, ""),
+        row(
+            "emitter (TPE)",
+            "of skills and entries",
+            Better::Higher,
+            &|wake| wake.scores.structure_accuracy,
+            None,
+            "motions: names and syntax",
+        ),
+        row(
+            "emitter (TPE)",
+            "of numbers",
+            Better::Higher,
+            &|wake| wake.scores.number_accuracy,
+            None,
+            "motions: twists, one number at a time, and durations",
+        ),
         row("emitter (TPE)", "exact match", Better::Higher, &|wake| wake.scores.exact, None, "by beam search"),
         row("emitter (TPE)", "exact task", Better::Higher, &|wake| wake.scores.task_exact, None, "by beam search"),
         row("emitter (TPE)", "unknown tokens", Better::Lower, &|wake| wake.scores.unknown, None, "they count as wrong"),
@@ -538,6 +553,14 @@ fn figures(summary: &RunSummary) -> Vec<Metric> {
             "mean square in standardised units; the paper does not define its own",
         ),
         row("decoder (LCAD)", "chunk error", Better::Lower, &|wake| wake.scores.chunk, None, "after all Euler steps"),
+        row(
+            "policy (TPE, then LCAD)",
+            "chunk error",
+            Better::Lower,
+            &|wake| wake.scores.own_chunk,
+            None,
+            "actions for programs that the policy wrote itself",
+        ),
     ];
     if let Some(phases) = &summary.skill_phases {
         rows.push(alone("skills", "purity against phases", Better::Higher, phases.purity, "held-out frames"));

@@ -6,7 +6,10 @@ use candle_core::Device;
 use dataset::FragmentIndex;
 use language::PrefixChecker;
 use models::decoder::{Decoder, DecoderConfig};
-use models::emitter::{BeamConfig, Emitter, EmitterConfig, Growth, SEPARATOR, Vocabulary, WordVocabulary, exact_match};
+use models::emitter::{
+    BeamConfig, BoundVocabulary, Emitter, EmitterConfig, Growth, SEPARATOR, Symbol, UNKNOWN, Vocabulary,
+    WordVocabulary, best, exact_match,
+};
 use models::training::checkpoint::MODEL;
 use models::training::{Objective, Outcome, TrainConfig, train};
 use models::{FragmentTable, Parameters};
@@ -92,6 +95,10 @@ pub struct WakeScores {
     pub task_accuracy: f64,
     /// Of the tokens of what is done now alone.
     pub motion_accuracy: f64,
+    /// Of those, skills, library entries and syntax.
+    pub structure_accuracy: f64,
+    /// Of those, numbers: sums of commands and durations.
+    pub number_accuracy: f64,
     /// Tokens that the vocabulary does not have, as a share; they count as wrong.
     pub unknown: f64,
     /// Frames that programs were emitted for.
@@ -102,8 +109,10 @@ pub struct WakeScores {
     pub task_exact: f64,
     /// The mean squared error of the velocity, in standardised units: what we take the paper's v_err to be.
     pub velocity: f64,
-    /// The mean squared error of chunks after all Euler steps.
+    /// The mean squared error of chunks after all Euler steps, given the right programs.
     pub chunk: f64,
+    /// The same at the frames that programs were emitted for, given those: the policy on its own.
+    pub own_chunk: f64,
 }
 
 /// Frames of an index, all of them or about `most`, evenly chosen.
@@ -191,42 +200,54 @@ impl Wake<'_> {
 
     /// Held-out figures of a policy.
     pub fn scores(&self, policy: &Policy, written: &mut Written) -> Result<WakeScores> {
+        let bound = self.vocabulary.bind(&mut written.store)?;
         let frames = every(&self.samples.held_out, self.settings.judged);
-        let tokens = self.token_counts(&policy.emitter, &frames)?;
+        let tokens = self.token_counts(&policy.emitter, &bound, &frames)?;
+        let error = measured(&policy.decoder, self.table, &frames, &self.samples.targets(&frames))?;
         let emitted = every(&self.samples.held_out, self.settings.emitted);
-        let (exact, task_exact) = self.exact(&policy.emitter, written, &emitted)?;
-        let error = measured(&policy.decoder, self.table, self.samples, &frames)?;
-        let share = |(right, all): (f64, f64)| right / f64::max(all, 1.0);
-        let [task, motion] = tokens.parts;
+        let programs = self.emitted(&policy.emitter, &bound, written, &emitted)?;
+        let targets = self.samples.targets(&emitted);
+        let own = measured(&policy.decoder, self.table, &emitted, &programs)?;
+        let TokenCounts { task, structure, numbers, unknown } = tokens;
+        let (motion, all) = (structure.and(numbers), task.and(structure).and(numbers));
         Ok(WakeScores {
             frames: frames.len(),
-            token_accuracy: share((task.0 + motion.0, task.1 + motion.1)),
-            task_accuracy: share(task),
-            motion_accuracy: share(motion),
-            unknown: share((tokens.unknown, task.1 + motion.1)),
+            token_accuracy: all.share(),
+            task_accuracy: task.share(),
+            motion_accuracy: motion.share(),
+            structure_accuracy: structure.share(),
+            number_accuracy: numbers.share(),
+            unknown: Counted { right: unknown, all: all.all }.share(),
             emitted: emitted.len(),
-            exact,
-            task_exact,
+            exact: exact_match(&programs, &targets),
+            task_exact: exact_match(&tasks(&programs), &tasks(&targets)),
             velocity: error.velocity_mean_square(),
             chunk: error.chunk_mean_square(),
+            own_chunk: own.chunk_mean_square(),
         })
     }
 
-    /// How many tokens are right under teacher forcing. The separator belongs to the task, the end to the motion.
-    fn token_counts(&self, emitter: &Emitter, frames: &[usize]) -> Result<TokenCounts> {
+    /// How many tokens are right under teacher forcing. The separator belongs to the task, the end to the motion's structure.
+    fn token_counts(&self, emitter: &Emitter, bound: &BoundVocabulary, frames: &[usize]) -> Result<TokenCounts> {
         let mut counts = TokenCounts::default();
         for chunk in frames.chunks(CHUNK) {
             let batch = self.samples.emitter_batch(self.table, chunk, emitter.config().words)?;
             let correct: Vec<Vec<f32>> = emitter.token_scores(&batch)?.correct.to_vec2()?;
             for (frame, correct) in chunk.iter().zip(correct) {
                 let target = self.samples.target(*frame);
-                let mut part = 0;
+                let mut in_task = true;
                 for (id, correct) in target.ids.iter().zip(correct) {
-                    // A token that the vocabulary does not have cannot be written.
-                    let right = if *id == models::emitter::UNKNOWN { 0.0 } else { f64::from(correct) };
-                    counts.parts[part].0 += right;
-                    counts.parts[part].1 += 1.0;
-                    part = if *id == SEPARATOR { 1 } else { part };
+                    // All names are known, so that what is unknown in a motion is a number. It cannot be written.
+                    let unknown = *id == UNKNOWN;
+                    let is_number = unknown || bound.symbol(*id).is_some_and(Symbol::is_number);
+                    let kind = match (in_task, is_number) {
+                        (true, _) => &mut counts.task,
+                        (false, true) => &mut counts.numbers,
+                        (false, false) => &mut counts.structure,
+                    };
+                    kind.right += if unknown { 0.0 } else { f64::from(correct) };
+                    kind.all += 1.0;
+                    in_task &= *id != SEPARATOR;
                 }
                 counts.unknown += target.unknown as f64;
             }
@@ -234,26 +255,23 @@ impl Wake<'_> {
         Ok(counts)
     }
 
-    /// The shares of frames whose emitted programs are right: all, and the task.
-    fn exact(&self, emitter: &Emitter, written: &mut Written, frames: &[usize]) -> Result<(f64, f64)> {
-        let bound = self.vocabulary.bind(&mut written.store)?;
+    /// The best programs for some frames; an empty one where the search found none within its limit.
+    fn emitted(
+        &self,
+        emitter: &Emitter,
+        bound: &BoundVocabulary,
+        written: &Written,
+        frames: &[usize],
+    ) -> Result<Vec<Vec<u32>>> {
         let mut checker = PrefixChecker::new(&written.store, &written.signature, GOAL);
         let beam = BeamConfig { tokens: emitter.config().tokens, ..self.settings.beam };
-        let (mut all, mut tasks) = (0.0, 0.0);
+        let mut programs = Vec::with_capacity(frames.len());
         for chunk in frames.chunks(CHUNK) {
             let batch = self.samples.emitter_batch(self.table, chunk, emitter.config().words)?;
-            let emissions = emitter.emit(&batch.condition, &bound, &mut checker, &beam)?;
-            let targets: Vec<Vec<u32>> = chunk.iter().map(|frame| self.samples.target(*frame).ids.clone()).collect();
-            all += exact_match(&emissions, &targets) * chunk.len() as f64;
-            let task = |ids: &[u32]| ids.split(|id| *id == SEPARATOR).next().unwrap_or_default().to_vec();
-            tasks += emissions
-                .iter()
-                .zip(&targets)
-                .filter(|(found, target)| found.hypotheses.first().is_some_and(|best| task(&best.ids) == task(target)))
-                .count() as f64;
+            let emissions = emitter.emit(&batch.condition, bound, &mut checker, &beam)?;
+            programs.extend(best(&emissions));
         }
-        let count = frames.len().max(1) as f64;
-        Ok((all / count, tasks / count))
+        Ok(programs)
     }
 
     fn record<M>(&self, phase: Phase, model: M, batch: usize, precision: models::Precision, seed: u64) -> Record<M> {
@@ -281,9 +299,32 @@ pub const DECODER: &str = "decoder";
 
 #[derive(Default)]
 struct TokenCounts {
-    /// Right ones and all, of tasks and of motions.
-    parts: [(f64, f64); 2],
+    task: Counted,
+    structure: Counted,
+    numbers: Counted,
     unknown: f64,
+}
+
+/// How many are right, of how many.
+#[derive(Clone, Copy, Default)]
+struct Counted {
+    right: f64,
+    all: f64,
+}
+
+impl Counted {
+    fn and(self, other: Counted) -> Counted {
+        Counted { right: self.right + other.right, all: self.all + other.all }
+    }
+
+    fn share(self) -> f64 {
+        self.right / self.all.max(1.0)
+    }
+}
+
+/// The first of two programs, of each.
+fn tasks(programs: &[Vec<u32>]) -> Vec<Vec<u32>> {
+    programs.iter().map(|ids| ids.split(|id| *id == SEPARATOR).next().unwrap_or_default().to_vec()).collect()
 }
 
 /// Whether training went to its end.

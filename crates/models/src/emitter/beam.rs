@@ -2,6 +2,7 @@
 //!
 //! At each step a [`PrefixChecker`] says which tokens may come next, and the others get **no score**: they are left out
 //! before the softmax, so that they have no share in its sum, and p(program) is a distribution over well-typed programs.
+//! Inside a vector any number of the vocabulary may follow, and the checker hears of it when it is whole.
 //! A complete term leaves no choice: `<separator>` or `<eos>` follows with probability one, and the checker starts again.
 //!
 //! Searches of a batch run side by side, one row of the model for each open hypothesis; keys and values of what was read
@@ -15,6 +16,7 @@ use language::{PrefixChecker, PrefixState, TermId, TermStore, Token, TokenError,
 use serde::{Deserialize, Serialize};
 
 use super::model::{Condition, Emitter};
+use super::symbol::{Joined, OpenVector, Symbol};
 use super::vocabulary::{BOS, BoundVocabulary, EOS, PAD, SEPARATOR, UNKNOWN};
 use crate::error::{Error, Result};
 use crate::ops::without_gradients;
@@ -96,13 +98,17 @@ pub enum Stop {
     Exhausted,
 }
 
-/// The share of emissions whose best programs are the targets, token by token. A target with a token that the vocabulary
-/// does not have is never met.
-pub fn exact_match(emissions: &[Emission], targets: &[Vec<u32>]) -> f64 {
-    let right = emissions.iter().zip(targets).filter(|(emission, target)| {
-        emission.hypotheses.first().is_some_and(|best| best.ids == **target) && !target.contains(&UNKNOWN)
-    });
+/// The share of programs that are the targets, symbol by symbol. A target with a symbol that the vocabulary does not have
+/// is never met.
+pub fn exact_match(programs: &[Vec<u32>], targets: &[Vec<u32>]) -> f64 {
+    let right = programs.iter().zip(targets).filter(|(found, target)| found == target && !target.contains(&UNKNOWN));
     right.count() as f64 / targets.len().max(1) as f64
+}
+
+/// The best programs of each emission; empty where there are none.
+pub fn best(emissions: &[Emission]) -> Vec<Vec<u32>> {
+    let best = |one: &Emission| one.hypotheses.first().map_or_else(Vec::new, |best| best.ids.clone());
+    emissions.iter().map(best).collect()
 }
 
 impl Emitter {
@@ -158,43 +164,63 @@ impl Emitter {
 /// What may follow what.
 struct Rules<'a> {
     checker: &'a mut PrefixChecker,
-    /// Tokens by number, from the first that is none of the special ones.
-    tokens: Vec<Token>,
-    first: usize,
+    vocabulary: &'a BoundVocabulary,
+    /// Symbols that begin a token, by number.
+    starts: Vec<u32>,
+    /// For each of them a token that begins with it.
+    examples: Vec<Token>,
+    /// Symbols that go on with a vector, by number.
+    numbers: Vec<u32>,
     beam: &'a BeamConfig,
 }
 
 impl<'a> Rules<'a> {
-    fn new(vocabulary: &BoundVocabulary, checker: &'a mut PrefixChecker, beam: &'a BeamConfig) -> Rules<'a> {
-        let tokens: Vec<Token> = (0..vocabulary.len() as u32).filter_map(|id| vocabulary.token(id)).collect();
-        // Special ones stand at the beginning.
-        Rules { first: vocabulary.len() - tokens.len(), tokens, checker, beam }
+    fn new(vocabulary: &'a BoundVocabulary, checker: &'a mut PrefixChecker, beam: &'a BeamConfig) -> Rules<'a> {
+        let (mut starts, mut examples, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+        for id in 0..vocabulary.len() as u32 {
+            match vocabulary.symbol(id).map(Symbol::example) {
+                Some(Some(token)) => {
+                    starts.push(id);
+                    examples.push(token);
+                }
+                Some(None) => numbers.push(id),
+                None => {}
+            }
+        }
+        Rules { checker, vocabulary, starts, examples, numbers, beam }
     }
 
     /// The numbers that may come next.
     fn allowed(&mut self, partial: &Partial, statistics: &mut BeamStatistics) -> Vec<u32> {
         if !self.beam.typed {
-            let all = (self.first + self.tokens.len()) as u32;
-            return (0..all).filter(|id| ![PAD, BOS, UNKNOWN].contains(id)).collect();
+            return (0..self.vocabulary.len() as u32).filter(|id| ![PAD, BOS, UNKNOWN].contains(id)).collect();
+        }
+        if partial.open.is_some() {
+            return self.numbers.clone();
         }
         if partial.state.is_complete() {
             return vec![SEPARATOR];
         }
-        let allowed = self.checker.allowed(&partial.state, &self.tokens);
-        let ids: Vec<u32> = (self.first as u32..).zip(&allowed).filter(|(_, yes)| **yes).map(|(id, _)| id).collect();
+        let allowed = self.checker.allowed(&partial.state, &self.examples);
+        let ids: Vec<u32> = self.starts.iter().zip(&allowed).filter(|(_, yes)| **yes).map(|(id, _)| *id).collect();
         statistics.checked += allowed.len();
         statistics.refused += allowed.len() - ids.len();
         ids
     }
 
-    /// The state after a token that is allowed.
-    fn step(&mut self, partial: &Partial, id: u32) -> Result<PrefixState> {
+    /// What is open, and the state, after a symbol that is allowed.
+    fn step(&mut self, partial: &Partial, id: u32) -> Result<(Option<OpenVector>, PrefixState)> {
         if !self.beam.typed {
-            return Ok(partial.state.clone());
+            return Ok((None, partial.state.clone()));
         }
-        match (id as usize).checked_sub(self.first).and_then(|at| self.tokens.get(at)) {
-            None => Ok(self.checker.start()),
-            Some(token) => self.checker.step(&partial.state, *token).map_err(|error| Error::Config(error.to_string())),
+        let Some(symbol) = self.vocabulary.symbol(id) else { return Ok((None, self.checker.start())) };
+        match symbol.join(partial.open.clone()) {
+            Some(Joined::Open(vector)) => Ok((Some(vector), partial.state.clone())),
+            Some(Joined::Whole(token)) => match self.checker.step(&partial.state, token) {
+                Ok(state) => Ok((None, state)),
+                Err(error) => Err(Error::Config(error.to_string())),
+            },
+            None => Err(Error::Config(format!("symbol {id} cannot stand where it was allowed"))),
         }
     }
 }
@@ -204,7 +230,9 @@ impl<'a> Rules<'a> {
 struct Partial {
     ids: Vec<u32>,
     score: f64,
-    /// Of the term that is being written.
+    /// The vector that is being written.
+    open: Option<OpenVector>,
+    /// Of the term that is being written, up to its last whole token.
     state: PrefixState,
     /// The row of the step before that it goes on from.
     row: usize,
@@ -221,7 +249,7 @@ struct Search {
 
 impl Search {
     fn new(row: usize, state: PrefixState) -> Search {
-        let start = Partial { ids: Vec::new(), score: 0.0, state, row };
+        let start = Partial { ids: Vec::new(), score: 0.0, open: None, state, row };
         Search { open: vec![start], complete: Vec::new(), statistics: BeamStatistics::default(), settled: false }
     }
 
@@ -246,7 +274,7 @@ impl Search {
         let mut open = Vec::new();
         for (score, at, id) in extensions {
             let parent = &self.open[at];
-            let state = rules.step(parent, id)?;
+            let (vector, state) = rules.step(parent, id)?;
             let mut ids = parent.ids.clone();
             ids.push(id);
             let written = 1 + ids.iter().filter(|id| **id == SEPARATOR).count();
@@ -257,7 +285,9 @@ impl Search {
             }
             match ids.len() {
                 length if ended && length <= limit => self.complete.push((ids, score)),
-                length if !ended && length < limit => open.push(Partial { ids, score, state, row: first_row + at }),
+                length if !ended && length < limit => {
+                    open.push(Partial { ids, score, open: vector, state, row: first_row + at });
+                }
                 _ => self.statistics.cut += 1,
             }
         }

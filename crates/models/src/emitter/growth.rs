@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use candle_core::Tensor;
 use language::{Head, Signature, TermStore, Token, tokens_of};
 
+use super::symbol::Symbol;
 use super::vocabulary::{UNKNOWN, Vocabulary};
 use crate::embedding;
 use crate::error::{Error, Result};
@@ -27,10 +28,12 @@ impl Growth {
         }
         let bound = new.bind(store)?;
         let sources_of = |id: u32| -> Vec<u32> {
-            let Some(Token::Head { head: Head::Constant(name), .. }) = bound.token(id) else { return Vec::new() };
+            let Some(Symbol::Token(Token::Head { head: Head::Constant(name), .. })) = bound.symbol(id) else {
+                return Vec::new();
+            };
             let Some(body) = signature.get(name).and_then(language::Entry::body) else { return Vec::new() };
-            let tokens = tokens_of(store, body).into_iter().map(|token| bound.id(token));
-            tokens.filter(|source| *source != UNKNOWN && *source < id).collect()
+            let symbols = tokens_of(store, body).into_iter().flat_map(|token| bound.ids_of(token));
+            symbols.filter(|source| *source != UNKNOWN && *source < id).collect()
         };
         Ok(Growth { sources: (old.len() as u32..new.len() as u32).map(sources_of).collect() })
     }

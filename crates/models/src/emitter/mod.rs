@@ -17,16 +17,18 @@ mod config;
 mod growth;
 mod loss;
 mod model;
+mod symbol;
 #[cfg(test)]
 mod tests;
 mod vocabulary;
 mod words;
 
-pub use beam::{BeamConfig, BeamStatistics, Emission, Hypothesis, Stop, exact_match};
+pub use beam::{BeamConfig, BeamStatistics, Emission, Hypothesis, Stop, best, exact_match};
 pub use config::{EmitterConfig, PRESETS, Symbols};
 pub use growth::Growth;
 pub use loss::TokenScores;
 pub(crate) use model::filled;
 pub use model::{Condition, Emitter, EmitterBatch, token_tensor, word_tensor};
+pub use symbol::{Number, Symbol, VectorKind};
 pub use vocabulary::{BOS, BoundVocabulary, EOS, Encoded, PAD, SEPARATOR, UNKNOWN, Vocabulary};
 pub use words::{NO_WORD, WordVocabulary};

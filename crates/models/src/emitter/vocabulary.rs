@@ -1,13 +1,14 @@
-//! The typed vocabulary: which number stands for which token of a program.
+//! The typed vocabulary: which number stands for which [`Symbol`] of a program.
 //!
-//! A [`Vocabulary`] is a list of spellings, one for each token, and a token's number is its place. It only grows: new
-//! library entries and new literals are appended, so **the number of a token never changes** and what a model has learned
-//! of it stays. Tokens themselves belong to a [`TermStore`]; [`Vocabulary::bind`] says what the spellings mean in one.
+//! A [`Vocabulary`] is a list of spellings, one for each symbol, and a symbol's number is its place. It only grows: new
+//! library entries and new literals are appended, so **the number of a symbol never changes** and what a model has learned
+//! of it stays. Symbols themselves belong to a [`TermStore`]; [`Vocabulary::bind`] says what the spellings mean in one.
 //!
-//! | spelling | token |
+//! | spelling | symbol |
 //! |---|---|
 //! | `pick/1`, `x_pos/0` | a constant and its arguments |
-//! | `"milk"`, `12`, `true`, `twist[…]` | a literal |
+//! | `"milk"`, `12`, `true` | a literal |
+//! | `twist[0.5`, `,-2` | the first number of a vector, and any other |
 //! | `$0/0` | a bound variable and its arguments |
 //! | `\`, `\Lang` | a λ, without and with the type of its variable |
 //! | `@/1` | a λ that is applied |
@@ -16,9 +17,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use language::{Head, Index, Literal, Signature, Term, TermId, TermStore, Token, parse, parse_type, print, tokens_of};
+use language::{Signature, TermId, TermStore, Token, tokens_of};
 use serde::{Deserialize, Serialize};
 
+use super::symbol::{Joined, SYNTAX, Symbol};
 use crate::error::{Error, Result};
 
 /// Fills a sequence up to the length of a batch.
@@ -27,16 +29,14 @@ pub const PAD: u32 = 0;
 pub const BOS: u32 = 1;
 /// Comes after the last one.
 pub const EOS: u32 = 2;
-/// A token that is not in the vocabulary.
+/// A symbol that is not in the vocabulary.
 pub const UNKNOWN: u32 = 3;
 /// Stands between two programs.
 pub const SEPARATOR: u32 = 4;
 
 const SPECIAL: [&str; 5] = ["<pad>", "<bos>", "<eos>", "<unknown>", "<separator>"];
-const SYNTAX: [(&str, Token); 4] =
-    [("seq[", Token::Seq), ("]", Token::EndSeq), ("repeat(", Token::Repeat), ("branch(", Token::Branch)];
 
-/// Spellings of tokens by number. As JSON it is the list of them.
+/// Spellings of symbols by number. As JSON it is the list of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<String>", into = "Vec<String>")]
 pub struct Vocabulary {
@@ -44,17 +44,17 @@ pub struct Vocabulary {
     known: BTreeSet<String>,
 }
 
-/// A vocabulary's tokens in one store.
+/// A vocabulary's symbols in one store.
 #[derive(Clone, Debug)]
 pub struct BoundVocabulary {
-    tokens: Vec<Option<Token>>,
-    ids: BTreeMap<Token, u32>,
+    symbols: Vec<Option<Symbol>>,
+    ids: BTreeMap<Symbol, u32>,
 }
 
 /// Programs as numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encoded {
-    /// The tokens, with [`SEPARATOR`] between programs and [`EOS`] at the end.
+    /// The symbols, with [`SEPARATOR`] between programs and [`EOS`] at the end.
     pub ids: Vec<u32>,
     /// How many of them are [`UNKNOWN`].
     pub unknown: usize,
@@ -106,14 +106,14 @@ impl Vocabulary {
         self.len() - before
     }
 
-    /// Appends the tokens of some programs that are new, in the order in which they are met. Gives their number.
+    /// Appends the symbols of some programs that are new, in the order in which they are met. Gives their number.
     pub fn extend_with_terms(&mut self, store: &mut TermStore, terms: &[TermId]) -> usize {
         let before = self.len();
         let mut seen = BTreeSet::new();
         for &term in terms {
-            for token in tokens_of(store, term) {
-                if seen.insert(token)
-                    && let Some(spelling) = spelling_of(store, token)
+            for symbol in tokens_of(store, term).into_iter().flat_map(Symbol::of) {
+                if seen.insert(symbol)
+                    && let Some(spelling) = symbol.spelling(store)
                 {
                     self.append(spelling);
                 }
@@ -124,15 +124,16 @@ impl Vocabulary {
 
     /// What the spellings mean in a store. Names and texts that it does not have yet are added to it.
     pub fn bind(&self, store: &mut TermStore) -> Result<BoundVocabulary> {
-        let mut tokens = vec![None; SPECIAL.len()];
+        let mut symbols = vec![None; SPECIAL.len()];
         let mut ids = BTreeMap::new();
         for (at, spelling) in self.spellings.iter().enumerate().skip(SPECIAL.len()) {
-            let token = token_of(store, spelling)
-                .ok_or_else(|| Error::Config(format!("token {at} of the vocabulary, `{spelling}`, spells no token")))?;
-            tokens.push(Some(token));
-            ids.insert(token, at as u32);
+            let symbol = Symbol::read(store, spelling).ok_or_else(|| {
+                Error::Config(format!("symbol {at} of the vocabulary, `{spelling}`, spells nothing that a program has"))
+            })?;
+            symbols.push(Some(symbol));
+            ids.insert(symbol, at as u32);
         }
-        Ok(BoundVocabulary { tokens, ids })
+        Ok(BoundVocabulary { symbols, ids })
     }
 
     fn append(&mut self, spelling: String) {
@@ -143,24 +144,24 @@ impl Vocabulary {
 }
 
 impl BoundVocabulary {
-    /// How many tokens there are, the special ones counted.
+    /// How many symbols there are, the special ones counted.
     pub fn len(&self) -> usize {
-        self.tokens.len()
+        self.symbols.len()
     }
 
-    /// Never: there are always the special tokens.
+    /// Never: there are always the special ones.
     pub fn is_empty(&self) -> bool {
-        self.tokens.is_empty()
+        self.symbols.is_empty()
     }
 
-    /// The token of a number; nothing for special ones.
-    pub fn token(&self, id: u32) -> Option<Token> {
-        self.tokens.get(id as usize).copied().flatten()
+    /// What a number stands for; nothing for special ones.
+    pub fn symbol(&self, id: u32) -> Option<Symbol> {
+        self.symbols.get(id as usize).copied().flatten()
     }
 
-    /// The number of a token, [`UNKNOWN`] if it has none.
-    pub fn id(&self, token: Token) -> u32 {
-        self.ids.get(&token).copied().unwrap_or(UNKNOWN)
+    /// The numbers of a token's symbols, [`UNKNOWN`] for those that have none.
+    pub fn ids_of(&self, token: Token) -> Vec<u32> {
+        Symbol::of(token).iter().map(|symbol| self.ids.get(symbol).copied().unwrap_or(UNKNOWN)).collect()
     }
 
     /// Programs one after the other: `t₁ <separator> t₂ … <eos>`.
@@ -170,17 +171,28 @@ impl BoundVocabulary {
             if at > 0 {
                 ids.push(SEPARATOR);
             }
-            ids.extend(tokens_of(store, term).into_iter().map(|token| self.id(token)));
+            ids.extend(tokens_of(store, term).into_iter().flat_map(|token| self.ids_of(token)));
         }
         ids.push(EOS);
         let unknown = ids.iter().filter(|id| **id == UNKNOWN).count();
         Encoded { ids, unknown }
     }
 
-    /// Back to tokens, one list for each program, up to the first [`EOS`]. Special tokens inside are left out.
+    /// Back to tokens, one list for each program, up to the first [`EOS`]. Special symbols inside are left out, and so is
+    /// what makes no token: numbers without a vector, vectors with too few numbers.
     pub fn decode(&self, ids: &[u32]) -> Vec<Vec<Token>> {
         let body = ids.split(|id| *id == EOS).next().unwrap_or_default();
-        let program = |part: &[u32]| part.iter().filter_map(|id| self.token(*id)).collect();
+        let program = |part: &[u32]| {
+            let (mut tokens, mut open) = (Vec::new(), None);
+            for symbol in part.iter().filter_map(|id| self.symbol(*id)) {
+                match symbol.join(open.take()) {
+                    Some(Joined::Whole(token)) => tokens.push(token),
+                    Some(Joined::Open(vector)) => open = Some(vector),
+                    None => {}
+                }
+            }
+            tokens
+        };
         body.split(|id| *id == SEPARATOR).map(program).collect()
     }
 }
@@ -203,57 +215,6 @@ impl TryFrom<Vec<String>> for Vocabulary {
 impl From<Vocabulary> for Vec<String> {
     fn from(vocabulary: Vocabulary) -> Vec<String> {
         vocabulary.spellings
-    }
-}
-
-/// Nothing for a literal with arguments, which no type allows.
-fn spelling_of(store: &mut TermStore, token: Token) -> Option<String> {
-    Some(match token {
-        Token::Head { head: Head::Constant(name), args } => format!("{}/{args}", store.spelling(name)),
-        Token::Head { head: Head::Variable(Index(index)), args } => format!("${index}/{args}"),
-        Token::Head { head: Head::Literal(literal), args: 0 } => {
-            let term = store.literal(literal);
-            print(store, term)
-        }
-        Token::Head { head: Head::Literal(_), .. } => return None,
-        Token::Lambda(None) => "\\".to_owned(),
-        Token::Lambda(Some(annotation)) => format!("\\{}", store.types().show(annotation)),
-        Token::Apply { args } => format!("@/{args}"),
-        token => SYNTAX.iter().find(|(_, known)| *known == token)?.0.to_owned(),
-    })
-}
-
-fn token_of(store: &mut TermStore, spelling: &str) -> Option<Token> {
-    if let Some((_, token)) = SYNTAX.iter().find(|(known, _)| *known == spelling) {
-        return Some(*token);
-    }
-    if let Some(annotation) = spelling.strip_prefix('\\') {
-        return match annotation {
-            "" => Some(Token::Lambda(None)),
-            text => Some(Token::Lambda(Some(parse_type(store.types_mut(), text).ok()?))),
-        };
-    }
-    let literal = |literal| Some(Token::Head { head: Head::Literal(literal), args: 0 });
-    if let Ok(number) = spelling.parse() {
-        return literal(Literal::Natural(number));
-    }
-    let quoted = spelling.starts_with('"');
-    match spelling.rsplit_once('/').filter(|_| !quoted) {
-        None => {
-            let term = parse(store, &Signature::empty(), spelling).ok()?.term;
-            if let Term::Literal(found) = *store.get(term) { literal(found) } else { None }
-        }
-        Some((head, args)) => {
-            let args = args.parse().ok()?;
-            if head == "@" {
-                return Some(Token::Apply { args });
-            }
-            let head = match head.strip_prefix('$') {
-                Some(index) => Head::Variable(Index(index.parse().ok()?)),
-                None => Head::Constant(store.name(head).ok()?),
-            };
-            Some(Token::Head { head, args })
-        }
     }
 }
 
@@ -330,6 +291,6 @@ mod tests {
         assert!(serde_json::from_str::<Vocabulary>(&with(r#""a/0","a/0""#)).is_err());
         let odd: Vocabulary = serde_json::from_str(&with(r#""no token""#)).unwrap();
         let error = odd.bind(&mut TermStore::new()).unwrap_err().to_string();
-        assert_eq!(error, "token 9 of the vocabulary, `no token`, spells no token");
+        assert_eq!(error, "symbol 9 of the vocabulary, `no token`, spells nothing that a program has");
     }
 }

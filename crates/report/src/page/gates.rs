@@ -21,7 +21,7 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
     );
     put!(
         out,
-        "are equivalent (D<sub>φ</sub> ≤ ε<sub>t</sub>), the return does not change (the interval lies within ±ε), and "
+        "are equivalent (D<sub>φ</sub> ≤ ε<sub>t</sub>), returns change by less than ε and half of what standing still changes, and "
     );
     put!(out, "everything gets shorter. In the small figures the tick is the limit.</p>\n");
     if report.candidates.iter().all(|candidate| candidate.returns.verdict == Verdict::Inactive) {
@@ -42,7 +42,7 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
         put!(out, "<details", { if index + 1 == rounds.len() { " open" } else { "" } }, "><summary><b>t = ", { round });
         put!(out, "</b> <small>", { admitted }, " of ", { own.len() }, " admitted</small></summary>\n");
         put!(out, "<table class=\"gates\"><thead><tr><th>Candidate</th><th>Equivalence D<sub>φ</sub></th>");
-        put!(out, "<th>Return difference</th><th>MDL gain, nats</th><th>Verdict</th></tr></thead><tbody>\n");
+        put!(out, "<th>Change of return</th><th>MDL gain, nats</th><th>Verdict</th></tr></thead><tbody>\n");
         for candidate in own {
             row(out, candidate, &report.library);
         }
@@ -59,9 +59,9 @@ fn row(out: &mut Html, candidate: &Candidate, library: &[Entry]) {
     put!(out, "<code class=\"type\">", { candidate.ty }, "</code><pre>");
     program(out, &candidate.body, &candidate.holes, library);
     put!(out, "</pre><small>", { count(candidate.uses) }, " places</small></td>");
-    gate(out, "Equivalence", &candidate.soundness, "≤ ", false);
-    gate(out, "Return difference", &candidate.returns, "within ±", true);
-    gate(out, "MDL gain, nats", &candidate.gain, "> ", false);
+    gate(out, "Equivalence", &candidate.soundness, "≤ ");
+    gate(out, "Change of return", &candidate.returns, "< ");
+    gate(out, "MDL gain, nats", &candidate.gain, "> ");
     put!(out, "<td data-name=\"Verdict\"><b class=\"verdict\">");
     out.markup(if candidate.admitted { "✓ admitted" } else { "✗ refused" });
     put!(out, "</b>");
@@ -74,7 +74,7 @@ fn row(out: &mut Html, candidate: &Candidate, library: &[Entry]) {
 }
 
 /// One gate's cell: the figure, its interval, its limit, and a mark that does not rest on colour.
-fn gate(out: &mut Html, name: &'static str, gate: &Gate, relation: &'static str, both_sides: bool) {
+fn gate(out: &mut Html, name: &'static str, gate: &Gate, relation: &'static str) {
     let (class, sign, word) = match gate.verdict {
         Verdict::Passed => ("passed", "✓", "passed"),
         Verdict::Failed => ("failed", "✗", "failed"),
@@ -100,36 +100,22 @@ fn gate(out: &mut Html, name: &'static str, gate: &Gate, relation: &'static str,
     }
     if let Some(limit) = gate.limit {
         put!(out, " <small class=\"limit-word\">", { relation }, { short(limit) }, "</small>");
-        bullet(out, gate, value, limit, both_sides);
+        bullet(out, gate, value, limit);
     }
     put!(out, "</td>");
 }
 
-/// The value as a dot, the interval as a line, the limit as a tick; a limit on both sides is a tick on each.
-fn bullet(out: &mut Html, gate: &Gate, value: f64, limit: f64, both_sides: bool) {
+/// The value as a dot, the interval as a line, the limit as a tick.
+fn bullet(out: &mut Html, gate: &Gate, value: f64, limit: f64) {
     let ends = [gate.low.unwrap_or(value), gate.high.unwrap_or(value), value, limit];
     let most = ends.iter().map(|end| end.abs()).filter(|end| end.is_finite()).fold(0.0, f64::max).min(1e150) * 1.15;
     let lowest = ends.iter().copied().filter(|end| end.is_finite()).fold(0.0, f64::min).max(-1e150) * 1.15;
-    let low = if both_sides { -most } else { lowest };
-    let x = Scale::between(low, most, 4.0, 116.0);
+    let x = Scale::between(lowest, most, 4.0, 116.0);
     put!(
         out,
         "<svg class=\"bullet\" aria-hidden=\"true\" viewBox=\"0 0 120 14\"><path class=\"grid\" d=\"M4 7H116\"/>"
     );
-    if both_sides {
-        let (left, right) = (x.place(-limit.abs()), x.place(limit.abs()));
-        put!(out, "<rect class=\"allowed\" x=\"", { place(left) }, "\" y=\"2\" width=\"", { place(right - left) });
-        put!(
-            out,
-            "\" height=\"10\"/><path class=\"limit\" d=\"M",
-            { place(left) },
-            " 1v12M",
-            { place(right) },
-            " 1v12\"/>"
-        );
-    } else {
-        put!(out, "<path class=\"limit\" d=\"M", { place(x.place(limit)) }, " 1v12\"/>");
-    }
+    put!(out, "<path class=\"limit\" d=\"M", { place(x.place(limit)) }, " 1v12\"/>");
     if let (Some(low), Some(high)) = (gate.low, gate.high) {
         put!(out, "<path class=\"whisker\" d=\"M", { place(x.place(low)) }, " 7H", { place(x.place(high)) }, "\"/>");
     }
