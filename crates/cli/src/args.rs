@@ -8,6 +8,8 @@ use clap_complete::Shell;
 use compression::Config;
 
 use crate::eval::EvalCommand;
+use crate::library_show::ShowArgs;
+use crate::report_page::ReportArgs;
 use crate::run::{DemoArgs, RunArgs};
 use crate::train::TrainCommand;
 
@@ -57,10 +59,17 @@ It takes some minutes on two cores. `report.html` in the directory shows what wa
 Ctrl-C ends it where it is, and so does anything else; `--resume` goes on with the result of a run
 that was never stopped.")]
     Run(RunArgs),
+    /// Write the page of a finished run again
+    #[command(after_help = "Examples:
+  refactor-vla report demo-run
+  refactor-vla report runs/goal --out goal.html
+
+The page is made from `report.json` in the directory alone: nothing is trained or measured again.")]
+    Report(ReportArgs),
     /// Check, evaluate and show programs
     #[command(subcommand)]
     Program(ProgramCommand),
-    /// Learn libraries from corpora of programs
+    /// Learn libraries from corpora of programs, and look at them
     #[command(subcommand)]
     Library(LibraryCommand),
     /// Look at, check, make and annotate datasets of robot demonstrations
@@ -312,6 +321,15 @@ pub(crate) enum LibraryCommand {
 A corpus is a JSON array of strings: s-expressions as Stitch reads them, such as \"(f (lam $0))\",
 programs of our language, or instructions in English.")]
     Compress(CompressArgs),
+    /// Show the library of a run, or of a file
+    #[command(after_help = "Examples:
+  refactor-vla library show demo-run
+  refactor-vla library show runs/goal --json
+  refactor-vla library compress --json library.json && refactor-vla library show library.json
+
+Of a run that is not finished it shows the library of the newest iteration. The share of calls is a
+mean with its 95 % interval; what is not known is `-`.")]
+    Show(ShowArgs),
 }
 
 #[derive(Debug, clap::Args)]

@@ -68,13 +68,13 @@ pub(crate) struct Destination {
 }
 
 impl Destination {
-    /// Checks that a file can be made at the path.
-    pub(crate) fn new(path: &Path) -> Result<Destination, Failure> {
+    /// Checks that a file can be made at the path. `example` is what such a file could be called.
+    pub(crate) fn new(path: &Path, example: &str) -> Result<Destination, Failure> {
         let resolved = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         let special = match fs::metadata(&resolved) {
             Ok(found) if found.is_dir() => {
                 return Err(Problem::new(format!("{} is a directory", shown(path)))
-                    .hint(format!("name a file in it, such as `{}`", path.join("library.json").display()))
+                    .hint(format!("name a file in it, such as `{}`", path.join(example).display()))
                     .into());
             }
             Ok(found) => !found.is_file(),
@@ -166,7 +166,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out.json");
         for content in ["first", "second, longer"] {
-            Destination::new(&path).unwrap().write(content.as_bytes()).unwrap();
+            Destination::new(&path, "out.json").unwrap().write(content.as_bytes()).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), content);
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);

@@ -25,7 +25,7 @@ pub(crate) fn compress(options: &CompressArgs) -> Result<(), Failure> {
     let started = ProcessTime::now();
     let to_stdout = options.json.as_deref() == Some(Path::new("-"));
     let destination = match &options.json {
-        Some(path) if !to_stdout => Some(Destination::new(path)?),
+        Some(path) if !to_stdout => Some(Destination::new(path, "library.json")?),
         _ => None,
     };
     let corpus = corpus::load(&options.corpus, options.format)?;

@@ -12,8 +12,11 @@ mod failure;
 mod features;
 mod files;
 mod library;
+mod library_show;
 mod program;
+mod report_page;
 mod run;
+mod run_directory;
 mod table;
 mod train;
 mod vocabulary;
@@ -28,12 +31,14 @@ fn main() -> ExitCode {
     let done = match Args::parse().command {
         Command::Program(command) => program::run(command),
         Command::Library(LibraryCommand::Compress(options)) => library::compress(&options),
+        Command::Library(LibraryCommand::Show(options)) => library_show::run(&options),
         Command::Data(command) => data::run(command),
         Command::Features(options) => features::run(&options),
         Command::Train(command) => train::run(&command),
         Command::Run(options) => run::run(&options),
         Command::Demo(options) => run::demo(&options),
         Command::Eval(command) => eval::run(&command),
+        Command::Report(options) => report_page::run(&options),
         Command::Completions { shell } => completions::run(shell),
     };
     match done {

@@ -4,20 +4,21 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use experiments::cycle::driver::SUMMARY;
+use experiments::cycle::summary::WakeResult;
 use experiments::cycle::{RunOptions, RunSettings, RunSummary, run as run_loop};
-use models::DeviceChoice;
 use serde_json::json;
 
 use crate::args::KeyArgs;
 use crate::failure::{Failure, Problem};
 use crate::files;
 use crate::table::{Align, table};
-use crate::train::{FeatureArgs, SourceArgs, Stages, prepared, stop_flag};
+use crate::train::{FeatureArgs, HowArgs, SourceArgs, Stages, of_sections, prepared, stop_flag};
 
 /// What the demo is made from.
 const DEMO_DATASET: &str = "embedded:libero_goal_mini";
 
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("sets", of_sections))]
 pub(crate) struct RunArgs {
     /// The dataset: a directory, or `embedded:libero_goal_mini`; several give a run each, in directories of their own
     #[arg(long, value_name = "DIR", required = true, num_args = 1..)]
@@ -37,32 +38,13 @@ pub(crate) struct RunArgs {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("sets", of_sections))]
 pub(crate) struct DemoArgs {
     /// The directory to make
     #[arg(long, value_name = "RUN", default_value = "demo-run")]
     pub(crate) out: PathBuf,
     #[command(flatten)]
     pub(crate) how: HowArgs,
-}
-
-/// What both take.
-#[derive(Debug, clap::Args)]
-pub(crate) struct HowArgs {
-    /// Change a setting, such as `cycle.iterations=3` or `wake.emitter.train.steps=100`; may be given several times
-    #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
-    pub(crate) sets: Vec<String>,
-    /// Go on with the run in the directory, if there is one
-    #[arg(long)]
-    pub(crate) resume: bool,
-    /// Of everything: the same seed gives the same library
-    #[arg(long, value_name = "SEED", default_value_t = 0)]
-    pub(crate) seed: u64,
-    /// `auto`, `cpu` or `cuda:N`
-    #[arg(long, value_name = "DEVICE", default_value = "auto")]
-    pub(crate) device: DeviceChoice,
-    /// Print JSON instead of a summary
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 /// The whole loop on datasets of the user.
@@ -78,7 +60,7 @@ pub(crate) fn run(options: &RunArgs) -> Result<(), Failure> {
         let summary = one(&source, &options.keys, &settings, &options.preset, &out, &options.how)?;
         made.push((out, summary));
     }
-    tell(&made, options.how.json)
+    tell(&made, options.how.compute.json)
 }
 
 /// The whole loop on the dataset in the program.
@@ -86,7 +68,7 @@ pub(crate) fn demo(options: &DemoArgs) -> Result<(), Failure> {
     let settings = RunSettings::resolve("demo", &options.how.sets)?;
     let source = SourceArgs { dataset: DEMO_DATASET.to_owned(), features: FeatureArgs::default() };
     let summary = one(&source, &KeyArgs::default(), &settings, "demo", &options.out, &options.how)?;
-    tell(&[(options.out.clone(), summary)], options.how.json)
+    tell(&[(options.out.clone(), summary)], options.how.compute.json)
 }
 
 fn one(
@@ -97,7 +79,7 @@ fn one(
     out: &Path,
     how: &HowArgs,
 ) -> Result<RunSummary, Failure> {
-    let (device, stop) = (how.device.open()?, stop_flag()?);
+    let (device, stop) = (how.compute.device.open()?, stop_flag()?);
     let prepared = prepared(source, keys, settings.world_model.model.horizon)?;
     let mut stages = Stages::new();
     let made = run_loop(
@@ -116,12 +98,15 @@ fn one(
         },
     );
     stages.finish();
-    made?.ok_or_else(|| {
-        Problem::new("stopped; what is done is kept")
-            .fact("run", out.display())
-            .hint("the same command with `--resume` goes on where it stopped")
-            .into()
-    })
+    made?.ok_or_else(|| stopped(out))
+}
+
+/// It was told to stop.
+pub(crate) fn stopped(out: &Path) -> Failure {
+    Problem::new("stopped; what is done is kept")
+        .fact("run", out.display())
+        .hint("the same command with `--resume` goes on where it stopped")
+        .into()
 }
 
 fn on(device: &experiments::Device) -> String {
@@ -189,14 +174,15 @@ fn story(out: &Path, summary: &RunSummary) -> String {
             writeln!(text, "  {} : {}   {} uses, {:.1} nats", entry.name, entry.principal_type, entry.uses, entry.gain);
         let _ = writeln!(text, "    {}", entry.body);
     }
-    let _ = write!(text, "\n{}", policies(summary));
+    let rows = [("with the library", &summary.with_library), ("without", &summary.without_library)];
+    let _ = write!(text, "\n{}", policies(&rows));
     let _ = writeln!(text, "\nreport: {}", out.join("report.html").display());
     let _ = writeln!(text, "figures: {}", out.join(SUMMARY).display());
     text
 }
 
-/// The policy with and without the library.
-fn policies(summary: &RunSummary) -> String {
+/// Held-out figures of policies, by name.
+pub(crate) fn policies(named: &[(&str, &WakeResult)]) -> String {
     let columns = [
         ("held-out episodes", Align::Left),
         ("token accuracy", Align::Right),
@@ -205,18 +191,15 @@ fn policies(summary: &RunSummary) -> String {
         ("rewritten", Align::Right),
         ("entries used", Align::Right),
     ];
-    let rows: Vec<Vec<String>> = [("with the library", &summary.with_library), ("without", &summary.without_library)]
-        .into_iter()
-        .map(|(name, wake)| {
-            vec![
-                name.to_owned(),
-                format!("{:.3}", wake.scores.token_accuracy),
-                format!("{:.3}", wake.scores.exact),
-                format!("{:.3}", wake.scores.velocity),
-                format!("{}/{}", wake.rewriting.rewritten, wake.rewriting.demonstrations),
-                format!("{}/{}", wake.rewriting.entries_used, wake.rewriting.entries),
-            ]
-        })
-        .collect();
-    table(&columns, &rows)
+    let row = |(name, WakeResult { scores, rewriting, .. }): &(&str, &WakeResult)| {
+        vec![
+            (*name).to_owned(),
+            format!("{:.3}", scores.token_accuracy),
+            format!("{:.3}", scores.exact),
+            format!("{:.3}", scores.velocity),
+            format!("{}/{}", rewriting.rewritten, rewriting.demonstrations),
+            format!("{}/{}", rewriting.entries_used, rewriting.entries),
+        ]
+    };
+    table(&columns, &named.iter().map(row).collect::<Vec<_>>())
 }

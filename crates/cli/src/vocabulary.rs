@@ -9,7 +9,7 @@ use crate::failure::{Failure, Problem};
 use crate::files::{read_text, shown};
 
 /// The largest library file, in bytes.
-const MAX_LIBRARY_BYTES: u64 = 256 << 20;
+pub(crate) const MAX_LIBRARY_BYTES: u64 = 256 << 20;
 
 /// A signature with the store that it belongs to.
 pub(crate) struct Vocabulary {

@@ -8,7 +8,7 @@
 //! As JSON the entries are called `abstractions` and have the fields that `library compress --json` writes, so that whoever
 //! reads the one reads the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use language::{Signature, Term, TermId, TermStore};
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ const MAX_UNFOLDED: u64 = 1 << 22;
 
 /// A library: entries in the order in which they were admitted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with `abstractions`")]
 pub struct Library {
     version: u32,
     /// The next entry is `fn_` and this number.
@@ -220,27 +220,28 @@ impl Library {
         let mut signature = base.clone();
         let mut unfolded: BTreeMap<&str, u64> = BTreeMap::new();
         // Entries that something is known to be wrong with; what calls them cannot be judged.
-        let mut failed: Vec<&str> = Vec::new();
+        let mut failed: BTreeSet<&str> = BTreeSet::new();
+        let names: BTreeSet<&str> = self.abstractions.iter().map(|entry| entry.name.as_str()).collect();
         let mut left: Vec<(&LibraryEntry, TermId, Vec<&str>)> = Vec::new();
         for (entry, body) in self.abstractions.iter().zip(&bodies) {
             match *body {
-                None => failed.push(&entry.name),
-                Some(body) => left.push((entry, body, self.callees(store, base, body))),
+                None => drop(failed.insert(&entry.name)),
+                Some(body) => left.push((entry, body, callees(&names, store, base, body))),
             }
         }
         loop {
             let before = left.len();
             let mut waiting = Vec::new();
             for (entry, body, callees) in left {
-                if callees.iter().any(|callee| failed.contains(callee)) {
-                    failed.push(&entry.name);
+                if callees.iter().any(|callee| failed.contains(*callee)) {
+                    failed.insert(&entry.name);
                 } else if !callees.iter().all(|callee| unfolded.contains_key(callee)) {
                     waiting.push((entry, body, callees));
                 } else {
                     match define_entry(store, &mut signature, entry, body, &mut unfolded) {
                         Ok(()) => {}
                         Err(problem) => {
-                            failed.push(&entry.name);
+                            failed.insert(&entry.name);
                             problems.push(problem);
                         }
                     }
@@ -310,14 +311,12 @@ impl Library {
         };
         self.abstractions.iter().zip(declared).map(&mut parse).collect()
     }
+}
 
-    /// The entries that a body calls. What has the name of a constant of `base` is that constant.
-    fn callees(&self, store: &TermStore, base: &Signature, body: TermId) -> Vec<&str> {
-        let mut called = store.constants(body);
-        called.retain(|&name| base.get(name).is_none());
-        let is_called = |entry: &&LibraryEntry| store.find_name(&entry.name).is_some_and(|name| called.contains(&name));
-        self.abstractions.iter().filter(is_called).map(|entry| entry.name.as_str()).collect()
-    }
+/// The entries that a body calls, of those that there are. What has the name of a constant of `base` is that constant.
+fn callees<'l>(names: &BTreeSet<&'l str>, store: &TermStore, base: &Signature, body: TermId) -> Vec<&'l str> {
+    let called = store.constants(body).into_iter().filter(|&name| base.get(name).is_none());
+    called.filter_map(|name| names.get(store.spelling(name)).copied()).collect()
 }
 
 /// The number in a name that we give.

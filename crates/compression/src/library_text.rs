@@ -7,8 +7,10 @@
 //!
 //! One definition a line, the body last, so that nothing in it needs a mark of its own. All but name and body may be
 //! missing: `grab = \x. seq[reach (on x), grasp x]` is a definition. Names and bodies come back exactly; gains and shares
-//! are rounded for the reader, JSON has them in full.
+//! are rounded for the reader, JSON has them in full. A body that JSON has over several lines is written on one, without the
+//! comments in it.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use language::{Signature, TermStore};
@@ -26,7 +28,7 @@ impl Library {
             if let Some(Share { mean, low, high }) = posterior {
                 let _ = write!(text, ", share {mean:.4} in {low:.4} to {high:.4}");
             }
-            let _ = writeln!(text, "] = {body}");
+            let _ = writeln!(text, "] = {}", one_line(body));
         }
         text
     }
@@ -55,6 +57,31 @@ impl Library {
             }
         }
     }
+}
+
+/// A body on one line. Comments end with their line, so they have to go; texts do not go over lines.
+fn one_line(body: &str) -> Cow<'_, str> {
+    if !body.contains('\n') {
+        return Cow::Borrowed(body);
+    }
+    let lines: Vec<&str> =
+        body.lines().map(|line| line[..comment(line)].trim()).filter(|line| !line.is_empty()).collect();
+    Cow::Owned(lines.join(" "))
+}
+
+/// Where the comment of a line begins, or its end.
+fn comment(line: &str) -> usize {
+    let (mut quoted, mut escaped) = (false, false);
+    for (at, symbol) in line.char_indices() {
+        match symbol {
+            _ if escaped => escaped = false,
+            '\\' => escaped = quoted,
+            '"' => quoted = !quoted,
+            '#' if !quoted => return at,
+            _ => {}
+        }
+    }
+    line.len()
 }
 
 /// An entry as it was written, where arity and type may be missing; a type that is missing is empty.

@@ -271,11 +271,17 @@ impl<'a> Launch<'a> {
             if written["run"]["phase"] != metadata["phase"] {
                 return Err(exists("has a run of another phase in it"));
             }
-        } else if !has_run && !path.exists() && self.run.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+        } else if !has_run && !path.exists() && has_files(self.run) {
             return Err(exists("has other files in it"));
         }
         Ok(has_run && path.exists())
     }
+}
+
+/// Whether there is anything in a directory, but for a first file whose writing was cut short.
+pub(crate) fn has_files(run: &Path) -> bool {
+    let unfinished = beside(Path::new(CONFIG));
+    run.read_dir().into_iter().flatten().flatten().any(|entry| entry.file_name() != unfinished.as_os_str())
 }
 
 fn load<T, M: DeserializeOwned>(
@@ -336,17 +342,27 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
 
 /// Writes JSON beside its place and renames it.
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    write_text(path, &json_bytes(path, value)?)
+}
+
+/// What [`write_json`] writes; the path is for the message of a failure.
+pub(crate) fn json_bytes(path: &Path, value: &impl Serialize) -> Result<Vec<u8>> {
     let mut text = serde_json::to_vec_pretty(value).map_err(|error| unwritten(path, &error))?;
     text.push(b'\n');
-    write_text(path, &text)
+    Ok(text)
 }
 
 /// Writes a file beside its place and renames it.
 pub fn write_text(path: &Path, text: &[u8]) -> Result<()> {
+    let beside = beside(path);
+    fs::write(&beside, text).and_then(|()| fs::rename(&beside, path)).map_err(Error::file(path))
+}
+
+/// Where a file is written before it is renamed.
+fn beside(path: &Path) -> PathBuf {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".partial");
-    let beside = PathBuf::from(beside);
-    fs::write(&beside, text).and_then(|()| fs::rename(&beside, path)).map_err(Error::file(path))
+    PathBuf::from(beside)
 }
 
 fn unwritten(path: &Path, error: &serde_json::Error) -> Error {

@@ -5,6 +5,7 @@
 
 mod compressing;
 mod damaging;
+mod libraries;
 mod prefix;
 mod reading;
 
@@ -47,6 +48,7 @@ pub(crate) fn all() -> Vec<Target> {
         reading::instruction(),
         reading::s_expression(),
         prefix::prefix(),
+        libraries::library(),
         damaging::dataset(),
         damaging::video(),
         damaging::picture(),

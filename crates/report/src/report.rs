@@ -171,6 +171,7 @@ impl Report {
     /// [`ReportError::Json`] if the text is no report, [`ReportError::Schema`] if it is one of another version.
     pub fn from_json(text: &str) -> Result<Report, ReportError> {
         #[derive(Deserialize)]
+        #[serde(expecting = "an object with `schema`")]
         struct Version {
             schema: u64,
         }

@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use experiments::matrix::Mode;
-use models::DeviceChoice;
 
 use crate::args::KeyArgs;
-use crate::train::{FeatureArgs, SourceArgs};
+use crate::train::{ComputeArgs, FeatureArgs, SourceArgs};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum EvalCommand {
@@ -69,12 +68,8 @@ pub(crate) struct PhaseCArgs {
     /// How many cells at once, each in a process of its own
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) jobs: u16,
-    /// `auto`, `cpu` or `cuda:N`
-    #[arg(long, value_name = "DEVICE", default_value = "auto")]
-    pub(crate) device: DeviceChoice,
-    /// Print JSON instead of tables
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) compute: ComputeArgs,
     /// Run one cell and print nothing: what this command starts for `--jobs`
     #[arg(long, value_name = "MODE:SEED", hide = true)]
     pub(crate) cell: Option<String>,
@@ -105,12 +100,8 @@ pub(crate) struct KernelArgs {
     /// Visited states from which fragments are imagined
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) starts: u32,
-    /// `auto`, `cpu` or `cuda:N`
-    #[arg(long, value_name = "DEVICE", default_value = "auto")]
-    pub(crate) device: DeviceChoice,
-    /// Print JSON instead of a table
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) compute: ComputeArgs,
     #[command(flatten)]
     pub(crate) keys: KeyArgs,
 }
@@ -134,12 +125,8 @@ pub(crate) struct MotorArgs {
     /// Of clusters and rollouts
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// `auto`, `cpu` or `cuda:N`
-    #[arg(long, value_name = "DEVICE", default_value = "auto")]
-    pub(crate) device: DeviceChoice,
-    /// Print JSON instead of tables
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) compute: ComputeArgs,
     #[command(flatten)]
     pub(crate) keys: KeyArgs,
 }
@@ -164,10 +151,6 @@ pub(crate) struct PourArgs {
     /// Change a setting, such as `train.steps=300`; may be given several times
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) sets: Vec<String>,
-    /// `auto`, `cpu` or `cuda:N`
-    #[arg(long, value_name = "DEVICE", default_value = "auto")]
-    pub(crate) device: DeviceChoice,
-    /// Print JSON instead of a table
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) compute: ComputeArgs,
 }

@@ -30,7 +30,7 @@ pub(crate) fn run(command: &EvalCommand) -> Result<(), Failure> {
 }
 
 fn kernel(options: &KernelArgs) -> Result<(), Failure> {
-    let device = options.device.open()?;
+    let device = options.compute.device.open()?;
     let (teacher, amortizer) =
         (Teacher::load(&options.world_model, &device)?, load_amortizer(&options.amortizer, &device)?);
     let prepared = prepared(&options.data, &options.keys, teacher.loaded.record.model.horizon)?;
@@ -49,7 +49,7 @@ fn kernel(options: &KernelArgs) -> Result<(), Failure> {
         kernel_agreement(&prepared, &teacher, &amortizer, settings, &device, Some(stop), progress)
     })?;
     let report = report.ok_or_else(stopped)?;
-    match options.json {
+    match options.compute.json {
         true => files::print(&files::json_bytes(&report)?),
         false => files::print(kernel_text(&report).as_bytes()),
     }
@@ -78,7 +78,7 @@ fn kernel_text(report: &KernelReport) -> String {
 
 fn pour(options: &PourArgs) -> Result<(), Failure> {
     let settings: WorldModelSettings = resolve(&options.preset, &options.sets)?;
-    let device = options.device.open()?;
+    let device = options.compute.device.open()?;
     let stop = stop_flag()?;
     let wanted = PourOptions {
         seeds: options.seeds,
@@ -95,7 +95,7 @@ fn pour(options: &PourArgs) -> Result<(), Failure> {
         })
     })?;
     let report = report.ok_or_else(stopped)?;
-    match options.json {
+    match options.compute.json {
         true => files::print(&files::json_bytes(&report)?),
         false => files::print(pour_text(&report).as_bytes()),
     }

@@ -21,7 +21,7 @@ pub(super) fn run(options: &MotorArgs) -> Result<(), Failure> {
             .into());
     }
     let cycle: CycleSettings = resolve(&options.preset, &options.sets)?;
-    let (device, stop) = (options.device.open()?, stop_flag()?);
+    let (device, stop) = (options.compute.device.open()?, stop_flag()?);
     let mut reports = Vec::new();
     for (dataset, run) in options.dataset.iter().zip(&options.world_model) {
         let teacher = Teacher::load(run, &device)?;
@@ -39,7 +39,7 @@ pub(super) fn run(options: &MotorArgs) -> Result<(), Failure> {
         stages.finish();
         reports.push(report?.ok_or_else(stopped)?);
     }
-    match options.json {
+    match options.compute.json {
         true => files::print(&files::json_bytes(&reports)?),
         false => files::print(reports.iter().map(text).collect::<Vec<_>>().join("\n").as_bytes()),
     }

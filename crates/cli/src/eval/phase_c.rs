@@ -29,7 +29,7 @@ pub(crate) fn run(options: &PhaseCArgs) -> Result<(), Failure> {
     let world_model: WorldModelSettings = resolve(&options.preset, &for_world_model)?;
     let amortizer: AmortizerSettings = resolve(&options.preset, &for_amortizer)?;
     let stop = stop_flag()?;
-    let device = options.device.open()?;
+    let device = options.compute.device.open()?;
     let plan = Plan {
         out: &options.out,
         world_model: &world_model,
@@ -72,7 +72,7 @@ pub(crate) fn run(options: &PhaseCArgs) -> Result<(), Failure> {
     let matrix = matrix(&raw, cells)?;
     write_json(&options.out.join("results.json"), &matrix)?;
     write_text(&options.out.join("table.md"), matrix.markdown().as_bytes())?;
-    match options.json {
+    match options.compute.json {
         true => files::print(&files::json_bytes(&matrix)?),
         false => files::print(matrix.markdown().as_bytes()),
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Subcommand;
+use clap::{Arg, Subcommand};
 use models::DeviceChoice;
 
 use crate::args::KeyArgs;
@@ -28,6 +28,17 @@ never stopped. Several processes train together when `torchrun` or `srun` starts
 It learns from the world model that `--teacher` names, or without one if `supervision` is set to
 `task_index` or to `episode_contrast`.")]
     Amortizer(AmortizerArgs),
+    /// Phase B: an emitter of programs and a decoder of actions, with a library or without
+    #[command(after_help = "Examples:
+  refactor-vla train world-model --set model.contrast=none --out runs/a
+  refactor-vla train wake --world-model runs/a --out runs/b
+  refactor-vla train wake --preset demo --world-model demo-run --library demo-run \\
+      --set wake.emitter.train.steps=600 --out runs/longer
+
+Programs are written with the skills that the world model gives, and with the library if there is
+one. A library of motions goes with the world model, the seed and the settings of `cycle` that it
+was learned with; of a run, all of them are in its directory.")]
+    Wake(WakeArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -48,6 +59,19 @@ pub(crate) struct AmortizerArgs {
     pub(crate) phase: PhaseArgs,
 }
 
+#[derive(Debug, clap::Args)]
+#[command(mut_arg("sets", of_sections))]
+pub(crate) struct WakeArgs {
+    /// The run of the world model that says which motions turn out alike, or a run of the whole loop
+    #[arg(long, value_name = "RUN")]
+    pub(crate) world_model: PathBuf,
+    /// The library to write programs with: a JSON file, or the directory of a run [default: none]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) library: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) phase: PhaseArgs,
+}
+
 /// What all phases take.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PhaseArgs {
@@ -59,23 +83,44 @@ pub(crate) struct PhaseArgs {
     /// Sizes and lengths: `tiny`, `pour`, `small`, `m188`, `m430`, or a TOML file of differences
     #[arg(long, value_name = "PRESET", default_value = "small")]
     pub(crate) preset: String,
+    #[command(flatten)]
+    pub(crate) how: HowArgs,
+    #[command(flatten)]
+    pub(crate) keys: KeyArgs,
+}
+
+/// How models are trained, in a single phase or in the loop.
+#[derive(Debug, clap::Args)]
+pub(crate) struct HowArgs {
     /// Change a setting, such as `train.steps=100` or `model.layers=2`; may be given several times
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) sets: Vec<String>,
     /// Go on with the run in the directory, if there is one
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Of weights, batches and noise: the same seed gives the same model
+    /// Of weights, batches and noise: the same seed gives the same result
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) compute: ComputeArgs,
+}
+
+/// Where a command computes, and how it tells what it found.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ComputeArgs {
     /// `auto`, `cpu` or `cuda:N`
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(crate) device: DeviceChoice,
     /// Print JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) keys: KeyArgs,
+}
+
+/// The help of `--set` where a preset's sections are named.
+pub(crate) fn of_sections(sets: Arg) -> Arg {
+    sets.value_name("SECTION.KEY=VALUE").help(
+        "Change a setting, such as `cycle.classes.classes=12` or `wake.emitter.train.steps=100`; may be given several times",
+    )
 }
 
 /// A dataset with its features.

@@ -1,6 +1,7 @@
 //! `train …`: single phases.
 
 mod args;
+mod wake;
 mod watch;
 
 use std::path::Path;
@@ -20,7 +21,7 @@ use models::training::{Outcome, Progress, Summary};
 use serde_json::json;
 
 use self::args::{AmortizerArgs, PhaseArgs, WorldModelArgs};
-pub(crate) use self::args::{FeatureArgs, SourceArgs, TrainCommand};
+pub(crate) use self::args::{ComputeArgs, FeatureArgs, HowArgs, SourceArgs, TrainCommand, of_sections};
 pub(crate) use self::watch::{Stages, filling, stop_flag, training};
 use crate::args::KeyArgs;
 use crate::data::overrides;
@@ -36,11 +37,12 @@ pub(crate) fn run(command: &TrainCommand) -> Result<(), Failure> {
     match command {
         TrainCommand::WorldModel(options) => world_model(options),
         TrainCommand::Amortizer(options) => amortizer(options),
+        TrainCommand::Wake(options) => wake::run(options),
     }
 }
 
 fn world_model(WorldModelArgs { phase }: &WorldModelArgs) -> Result<(), Failure> {
-    let settings: WorldModelSettings = resolve(&phase.preset, &phase.sets)?;
+    let settings: WorldModelSettings = resolve(&phase.preset, &phase.how.sets)?;
     let place = Place::open(phase)?;
     let prepared = prepared(&phase.data, &phase.keys, settings.model.horizon)?;
     let outcome = watch::training("world model", settings.train.steps, |progress| {
@@ -51,7 +53,7 @@ fn world_model(WorldModelArgs { phase }: &WorldModelArgs) -> Result<(), Failure>
 
 fn amortizer(options: &AmortizerArgs) -> Result<(), Failure> {
     let phase = &options.phase;
-    let mut settings: AmortizerSettings = resolve(&phase.preset, &phase.sets)?;
+    let mut settings: AmortizerSettings = resolve(&phase.preset, &phase.how.sets)?;
     settings.model.vision |= options.vision;
     let place = Place::open(phase)?;
     let prepared = prepared(&phase.data, &phase.keys, settings.model.horizon)?;
@@ -73,7 +75,7 @@ impl Place {
     fn open(phase: &PhaseArgs) -> Result<Place, Failure> {
         let environment = Environment::from_process()?;
         let several = environment.as_ref().filter(|environment| environment.world > 1);
-        let device = match (several, phase.device) {
+        let device = match (several, phase.how.compute.device) {
             (Some(environment), DeviceChoice::Auto) if cfg!(feature = "cuda") => {
                 DeviceChoice::Cuda(environment.local_rank).open()?
             }
@@ -86,9 +88,9 @@ impl Place {
     fn launch<'a>(&'a self, phase: &'a PhaseArgs, progress: &'a mut dyn FnMut(&Progress)) -> Launch<'a> {
         Launch {
             run: &phase.out,
-            resume: phase.resume,
+            resume: phase.how.resume,
             preset: &phase.preset,
-            seed: phase.seed,
+            seed: phase.how.seed,
             device: &self.device,
             transport: self.transport.clone(),
             progress,
@@ -132,7 +134,7 @@ fn finish(
     }
     let rows = rows()?;
     write_json(&phase.out.join(EVALUATION), &rows)?;
-    if phase.json {
+    if phase.how.compute.json {
         let value = json!({
             "run": phase.out,
             "model": summary.model,

@@ -20,6 +20,10 @@ fn help_texts() {
         ("features", &["features"]),
         ("library", &["library"]),
         ("library_compress", &["library", "compress"]),
+        ("library_show", &["library", "show"]),
+        ("report", &["report"]),
+        ("train", &["train"]),
+        ("train_wake", &["train", "wake"]),
         ("eval_motor-library", &["eval", "motor-library"]),
         ("completions", &["completions"]),
     ] {

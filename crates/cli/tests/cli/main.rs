@@ -7,9 +7,14 @@ mod features;
 mod help;
 mod jobs;
 mod library;
+mod library_show;
 mod program;
+mod report;
+mod train;
 
+use std::fs;
 use std::io::Write as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// What a run of the binary left behind.
@@ -63,4 +68,23 @@ fn run_with(stdin: &str, args: &[&str]) -> Ran {
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
     }
+}
+
+/// What `run` writes before all else, in short.
+const LOOP: &str = r#"{"settings": {"cycle": {"iterations": 1}}}"#;
+
+/// A directory with files in it.
+fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content) in files {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    folder
+}
+
+/// What was shown, without the name of the directory.
+fn shown(ran: &Ran, folder: &Path) -> String {
+    ran.shown().replace(folder.to_str().unwrap(), "RUN")
 }

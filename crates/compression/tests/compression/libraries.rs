@@ -86,6 +86,26 @@ fn a_library_that_explodes_when_unfolded_is_refused() {
     assert!(matches!(problems(&text)[..], [LibraryProblem::TooLarge { .. }]));
 }
 
+#[test]
+fn a_body_over_several_lines_is_written_on_one() {
+    let World { store, base } = World::new();
+    let json = r##"{"version": 1, "next": 1, "abstractions": [{"name": "fn_0", "arity": 0, "type": "Motion", "iteration": 1,
+        "gain": 1.0, "uses": 2, "body": "seq[ # first\n  pick \"a # \\\" b\", # then\n\n  pick \"c\"\n] # all"}]}"##;
+    let library = Library::from_json(json, &store, &base).unwrap();
+    let text = library.to_text();
+    assert!(text.ends_with("= seq[ pick \"a # \\\" b\", pick \"c\" ]\n"), "{text}");
+    assert_eq!(Library::from_text(&text, &store, &base).unwrap().to_text(), text);
+}
+
+#[test]
+fn a_library_of_many_entries_is_read_in_time() {
+    let World { store, base } = World::new();
+    let text: String = (0..20_000).map(|at| format!("f{at} = pick \"a\"\n")).collect();
+    let started = std::time::Instant::now();
+    assert_eq!(Library::from_text(&text, &store, &base).unwrap().len(), 20_000);
+    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 

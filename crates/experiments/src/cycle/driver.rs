@@ -43,7 +43,7 @@ use super::demonstrations::Demonstrations;
 use super::gates::{Figures, Gates, Scene};
 use super::refactoring::grown;
 use super::samples::Samples;
-use super::settings::RunSettings;
+use super::settings::{CycleSettings, RunSettings};
 use super::skill_scores::{replay, skill_phases, skill_tasks};
 use super::story::{Telling, tell};
 use super::summary::{Refactored, Rewriting, RunSummary, SleepScores, WakeResult};
@@ -52,7 +52,7 @@ use crate::amortizer_phase::{Teacher, train_amortizer};
 use crate::embeddings::amortized;
 use crate::error::{Error, Result};
 use crate::prepared::Prepared;
-use crate::run::{CONFIG, Launch, load_amortizer, read_json, write_json, write_text};
+use crate::run::{CONFIG, Launch, has_files, load_amortizer, read_json, write_json, write_text};
 use crate::scores::agreement;
 use crate::world_model_phase::train_world_model;
 
@@ -101,24 +101,39 @@ pub enum Told<'a> {
 /// The summary of a finished run.
 pub const SUMMARY: &str = "summary.json";
 
+/// The directory of phase A in that of a run.
+pub const WORLD_MODEL: &str = "world_model";
+
+/// The last library of a finished run.
+pub const LIBRARY: &str = "library.json";
+
+/// The skills of a finished run, that its library calls.
+pub const SKILLS: &str = "skills.json";
+
+/// What a wake phase came to, in its folder.
+pub const WAKE: &str = "wake.json";
+
 /// How long a run has taken: the one file that is not the same for a run that was killed.
 const TIME: &str = "time.json";
 
 /// Makes a run, or goes on with one. `None` if it was told to stop.
 pub fn run(prepared: &Prepared, settings: &RunSettings, options: RunOptions<'_>) -> Result<Option<RunSummary>> {
-    let before = existing::<Value>(&options.out.join(TIME)).ok().flatten();
-    let before = before.and_then(|time| time["seconds"].as_f64()).unwrap_or(0.0);
-    let mut driver = Driver { prepared, settings, options, started: Instant::now(), before };
+    let mut driver = Driver::new(prepared, settings, options);
     driver.begin()?;
-    match driver.go() {
+    unless_stopped(driver.go())
+}
+
+/// Nothing, if it was told to stop.
+pub(super) fn unless_stopped<T>(went: Going<T>) -> Result<Option<T>> {
+    match went {
         Err(Stopped::Told) => Ok(None),
         Err(Stopped::Failed(error)) => Err(error),
-        Ok(summary) => Ok(Some(summary)),
+        Ok(made) => Ok(Some(made)),
     }
 }
 
 /// Why a run did not come to its end.
-enum Stopped {
+pub(super) enum Stopped {
     Told,
     Failed(Error),
 }
@@ -129,9 +144,9 @@ impl<E: Into<Error>> From<E> for Stopped {
     }
 }
 
-type Going<T> = std::result::Result<T, Stopped>;
+pub(super) type Going<T> = std::result::Result<T, Stopped>;
 
-struct Driver<'a, 'o> {
+pub(super) struct Driver<'a, 'o> {
     prepared: &'a Prepared,
     settings: &'a RunSettings,
     options: RunOptions<'o>,
@@ -152,10 +167,38 @@ pub(super) struct World {
     words: WordVocabulary,
 }
 
+impl World {
+    /// Segments, classes and programs by a world model.
+    pub(super) fn new(
+        prepared: &Prepared,
+        cycle: &CycleSettings,
+        teacher: Teacher,
+        options: &RunOptions<'_>,
+    ) -> Result<World> {
+        let (loaded, device) = (&teacher.loaded, options.device);
+        let discount = loaded.record.model.discount;
+        let table = prepared.table(loaded.record.scales.clone(), device, loaded.parameters.precision(), discount)?;
+        let demonstrations = Demonstrations::new(prepared, &cycle.segments)?;
+        let classes =
+            Classes::new(prepared, &demonstrations, loaded, &table, &cycle.classes, seed(options, b"classes"))?;
+        let corpus = Corpus::new(prepared, &demonstrations, &classes, &cycle.alphabet)?;
+        let (training, words) = (demonstrations.which(false), Samples::words(&demonstrations));
+        Ok(World { teacher, table, demonstrations, classes, corpus, training, words })
+    }
+}
+
+impl<'a, 'o> Driver<'a, 'o> {
+    /// A run that has taken no time yet, or what an earlier try has.
+    pub(super) fn new(prepared: &'a Prepared, settings: &'a RunSettings, options: RunOptions<'o>) -> Self {
+        let before = existing::<Value>(&options.out.join(TIME)).ok().flatten();
+        let before = before.and_then(|time| time["seconds"].as_f64()).unwrap_or(0.0);
+        Driver { prepared, settings, options, started: Instant::now(), before }
+    }
+}
+
 impl Driver<'_, '_> {
     /// Writes how the run is made, or looks whether the one that is there is made the same way.
     fn begin(&self) -> Result<()> {
-        let out = self.options.out;
         let config = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "preset": self.options.preset,
@@ -164,29 +207,7 @@ impl Driver<'_, '_> {
             "split": self.prepared.split,
             "settings": self.settings,
         });
-        let exists = |reason: &str| Error::RunExists { run: out.to_owned(), reason: reason.to_owned() };
-        if out.is_file() {
-            return Err(exists("is a file, wanted a directory to make"));
-        }
-        let path = out.join(CONFIG);
-        if path.is_file() {
-            if !self.options.resume {
-                return Err(exists("has a run in it"));
-            }
-            let written: Value = read_json(&path)?;
-            return match differences(&written, &config, "") {
-                found if found.is_empty() => Ok(()),
-                found => Err(Error::RunExists {
-                    run: out.to_owned(),
-                    reason: format!("has a run with other settings in it: {}", found.join(", ")),
-                }),
-            };
-        }
-        if out.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-            return Err(exists("has other files in it"));
-        }
-        fs::create_dir_all(out).map_err(Error::file(out))?;
-        write_json(&path, &config)
+        begin(self.options.out, self.options.resume, &config)
     }
 
     fn go(&mut self) -> Going<RunSummary> {
@@ -224,9 +245,9 @@ impl Driver<'_, '_> {
             without_library,
         };
         let out = self.options.out;
-        write_json(&out.join("library.json"), &library)?;
+        write_json(&out.join(LIBRARY), &library)?;
         write_text(&out.join("library.txt"), library.to_text().as_bytes())?;
-        write_json(&out.join("skills.json"), &world.corpus.alphabet)?;
+        write_json(&out.join(SKILLS), &world.corpus.alphabet)?;
         write_json(&out.join(SUMMARY), &summary)?;
         self.stage("report", false)?;
         let telling = Telling {
@@ -245,7 +266,7 @@ impl Driver<'_, '_> {
 
     /// Phase A, then segments, classes and programs, which are made anew each time: they cost less than they would to keep.
     fn world(&mut self) -> Going<World> {
-        let folder = self.options.out.join("world_model");
+        let folder = self.options.out.join(WORLD_MODEL);
         if self.stage("world model", folder.join(MODEL).is_file())? {
             let (prepared, settings) = (self.prepared, &self.settings.world_model);
             finished(launched(&mut self.options, &folder, b"world model", |launch| {
@@ -253,22 +274,12 @@ impl Driver<'_, '_> {
             })?)?;
         }
         self.stage("segments, classes, programs", false)?;
-        let (prepared, device) = (self.prepared, self.options.device);
-        let teacher = Teacher::load(&folder, device)?;
-        let loaded = &teacher.loaded;
-        let discount = loaded.record.model.discount;
-        let table = prepared.table(loaded.record.scales.clone(), device, loaded.parameters.precision(), discount)?;
-        let cycle = &self.settings.cycle;
-        let demonstrations = Demonstrations::new(prepared, &cycle.segments)?;
-        let classes =
-            Classes::new(prepared, &demonstrations, loaded, &table, &cycle.classes, seed(&self.options, b"classes"))?;
-        let corpus = Corpus::new(prepared, &demonstrations, &classes, &cycle.alphabet)?;
-        let (training, words) = (demonstrations.which(false), Samples::words(&demonstrations));
-        Ok(World { teacher, table, demonstrations, classes, corpus, training, words })
+        let teacher = Teacher::load(&folder, self.options.device)?;
+        Ok(World::new(self.prepared, &self.settings.cycle, teacher, &self.options)?)
     }
 
     /// Phase B with a library. The vocabulary grows by what the library and the training programs have.
-    fn wake(
+    pub(super) fn wake(
         &mut self,
         world: &World,
         library: &Library,
@@ -281,7 +292,7 @@ impl Driver<'_, '_> {
         vocabulary.extend_with_signature(&written.store, &written.signature);
         let programs = training_programs(world, &written);
         vocabulary.extend_with_terms(&mut written.store, &programs);
-        let done: Option<WakeResult> = existing(&folder.join("wake.json"))?;
+        let done: Option<WakeResult> = existing(&folder.join(WAKE))?;
         if let Some(done) = done {
             self.stage(&format!("{name} wake"), true)?;
             return Ok(done);
@@ -312,7 +323,7 @@ impl Driver<'_, '_> {
             entries: library.len(),
         };
         let result = WakeResult { scores, rewriting, vocabulary: vocabulary.len() };
-        write_json(&folder.join("wake.json"), &result)?;
+        write_json(&folder.join(WAKE), &result)?;
         Ok(result)
     }
 
@@ -390,6 +401,38 @@ impl Driver<'_, '_> {
             _ => Ok(()),
         }
     }
+}
+
+/// Writes how a run is made, or looks whether the one that is there is made the same way.
+pub(super) fn begin(out: &Path, resume: bool, config: &Value) -> Result<()> {
+    if refuse_others(out, resume, config)? {
+        return Ok(());
+    }
+    fs::create_dir_all(out).map_err(Error::file(out))?;
+    write_json(&out.join(CONFIG), config)
+}
+
+/// Refuses a directory with something else in it. Gives whether the run is there.
+pub(super) fn refuse_others(out: &Path, resume: bool, config: &Value) -> Result<bool> {
+    let exists = |reason: &str| Error::RunExists { run: out.to_owned(), reason: reason.to_owned() };
+    if out.is_file() {
+        return Err(exists("is a file, wanted a directory to make"));
+    }
+    let path = out.join(CONFIG);
+    if path.is_file() {
+        if !resume {
+            return Err(exists("has a run in it"));
+        }
+        let written: Value = read_json(&path)?;
+        return match differences(&written, config, "") {
+            found if found.is_empty() => Ok(true),
+            found => Err(exists(&format!("has a run with other settings in it: {}", found.join(", ")))),
+        };
+    }
+    if has_files(out) {
+        return Err(exists("has other files in it"));
+    }
+    Ok(false)
 }
 
 /// A seed for each purpose.

@@ -25,6 +25,7 @@ mod story;
 pub mod summary;
 mod verifier;
 pub mod wake;
+pub mod wake_phase;
 
 pub use decoder_phase::DecoderShape;
 pub use driver::{RunOptions, Told, run};

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use compression::Library;
+use experiments::amortizer_phase::Teacher;
+use experiments::cycle::wake_phase::{Given, train_wake, wake_settings};
 use experiments::cycle::{RunOptions, RunSettings, RunSummary, Told, run};
 use experiments::{Device, Error, Prepared};
 use language::{Signature, TermStore};
@@ -92,7 +94,9 @@ fn a_run_that_was_stopped_anywhere_ends_as_one_that_was_not() {
     assert_eq!((summary.wake.len(), summary.sleep.len(), summary.refactor.len()), (2, 2, 2));
     assert!(summary.skill_phases.is_some_and(|phases| phases.purity > 0.3));
 
-    // Stopped again and again, a few events further each time.
+    // Stopped again and again, a few events further each time, at first while it wrote how it is made.
+    fs::create_dir(&broken).unwrap();
+    fs::write(broken.join("config.json.partial"), "{").unwrap();
     let mut tries = 0;
     while go(&prepared, &broken, tries > 0, Some(3 + tries)).unwrap().is_none() {
         tries += 1;
@@ -119,12 +123,56 @@ fn a_run_that_was_stopped_anywhere_ends_as_one_that_was_not() {
     alphabet.declare(&mut store, &mut base).unwrap();
     library.check(&store, &base).unwrap();
 
+    a_wake_phase_alone_is_that_of_the_run(&prepared, &whole, &folder.path().join("alone"));
+
     // The same directory for another run is refused, and says what differs.
     assert!(matches!(go(&prepared, &whole, false, None), Err(Error::RunExists { .. })));
     let other = folder.path().join("other");
     fs::create_dir(&other).unwrap();
     fs::write(other.join("notes.txt"), "mine").unwrap();
     assert!(matches!(go(&prepared, &other, false, None), Err(Error::RunExists { .. })));
+}
+
+/// The world model and the library of a finished run give its policy again, and are refused where skills are others.
+fn a_wake_phase_alone_is_that_of_the_run(prepared: &Prepared, whole: &Path, out: &Path) {
+    let library: Library = serde_json::from_str(&fs::read_to_string(whole.join("library.json")).unwrap()).unwrap();
+    assert!(!library.is_empty());
+    let given = Given { library, skills: Some(fs::read(whole.join("skills.json")).unwrap()) };
+    let wake = |out: &Path, resume: bool, seed: u64, stop_after: usize, given: &Given| {
+        let (stop, mut heard) = (AtomicBool::new(false), 0);
+        let options = RunOptions {
+            out,
+            resume,
+            preset: "tiny",
+            seed,
+            device: &Device::Cpu,
+            stop: Some(&stop),
+            tell: &mut |_: Told<'_>| {
+                heard += 1;
+                stop.store(heard >= stop_after, Ordering::Relaxed);
+            },
+            runs_on: String::new(),
+            command: String::new(),
+        };
+        let teacher = Teacher::load(&whole.join("world_model"), &Device::Cpu).unwrap();
+        train_wake(prepared, &settings(), teacher, given, options)
+    };
+    assert_eq!(wake(out, false, 5, 4, &given).unwrap(), None, "stopped");
+    assert!(matches!(wake(out, false, 5, usize::MAX, &given), Err(Error::RunExists { .. })));
+    let error = wake(out, true, 5, usize::MAX, &Given::default()).unwrap_err().to_string();
+    assert!(error.contains("other settings in it: `library."), "{error}");
+    let result = wake(out, true, 5, usize::MAX, &given).unwrap().unwrap();
+    assert_eq!(result.rewriting.entries, given.library.len());
+    let (wanted, found) = (contents(&whole.join("with")), contents(out));
+    assert!(wanted.len() > 4);
+    for (name, bytes) in &wanted {
+        assert!(found[name] == *bytes, "{name} differs");
+    }
+
+    let other = out.with_file_name("other-seed");
+    let refused = wake(&other, false, 6, usize::MAX, &given).unwrap_err();
+    assert!(matches!(refused, Error::Mismatch(_) | Error::Library(_)), "{refused}");
+    assert!(!other.exists(), "nothing is begun");
 }
 
 #[test]
@@ -136,4 +184,6 @@ fn settings_outside_all_sections_are_refused() {
     );
     let error = RunSettings::resolve("tiny", &["cycle.gates.level=0.7".to_owned()]).unwrap_err().to_string();
     assert!(error.contains("`gates.level` is 0.7"), "{error}");
+    let error = wake_settings("tiny", &["amortizer.batch=8".to_owned()]).unwrap_err().to_string();
+    assert!(error.contains("`amortizer.batch=8` is in none of the sections wake, cycle"), "{error}");
 }

@@ -1,0 +1,62 @@
+//! `report`: the page of a run, written again from its data.
+
+use std::path::{Path, PathBuf};
+
+use report::{Report, ReportError, render};
+use serde_json::json;
+
+use crate::failure::{Failure, Problem};
+use crate::files::{self, Destination, shown};
+use crate::run_directory::{file_of, unfinished};
+
+/// The data of a page, in the directory of its run.
+const DATA: &str = "report.json";
+
+/// The page beside it.
+const PAGE: &str = "report.html";
+
+/// The largest file of data, in bytes. It has pictures in it.
+const MAX_DATA_BYTES: u64 = 1 << 30;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReportArgs {
+    /// The directory that `run` or `demo` made
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// The page to write [default: `report.html` in the directory]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print JSON: where the run and its page are
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Writes the page and says where it is.
+pub(crate) fn run(options: &ReportArgs) -> Result<(), Failure> {
+    let data = file_of(&options.run, DATA)?.ok_or_else(|| unfinished(&options.run, DATA))?;
+    let out = options.out.clone().unwrap_or_else(|| options.run.join(PAGE));
+    let destination = Destination::new(&out, PAGE)?;
+    let text = files::read_text(&data, MAX_DATA_BYTES)?;
+    let report = Report::from_json(&text).map_err(|error| unreadable(&data, &error))?;
+    destination.write(render(&report).as_bytes())?;
+    match options.json {
+        true => files::print(&files::json_bytes(&json!({ "run": options.run, "report": out }))?),
+        false => files::print(format!("report: {}\n", out.display()).as_bytes()),
+    }
+}
+
+fn unreadable(data: &Path, error: &ReportError) -> Problem {
+    let again = "the command that made the run writes it again with `--resume`; what is done is not done again";
+    match error {
+        ReportError::Json(reason) => {
+            Problem::new(format!("{} is no report", shown(data))).fact("reason", reason).hint(again)
+        }
+        ReportError::Schema { found } => {
+            let is_newer = *found > u64::from(report::SCHEMA);
+            Problem::new(format!("{} is of another version of this program", shown(data)))
+                .fact("found", format!("schema {found}"))
+                .fact("expected", format!("schema {}", report::SCHEMA))
+                .hint(if is_newer { "update this program" } else { again })
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Directories that `run` and `demo` made, as other commands find them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use experiments::run::CONFIG;
+use serde_json::Value;
+
+use crate::failure::{Failure, Problem};
+use crate::files::shown;
+
+/// A file of a run; none if the run has not got that far.
+///
+/// # Errors
+/// If the directory is no run of the loop.
+pub(crate) fn file_of(run: &Path, name: &str) -> Result<Option<PathBuf>, Failure> {
+    let path = run.join(name);
+    if path.is_file() {
+        return Ok(Some(path));
+    }
+    match phase_of(run) {
+        Some(Made::Loop) => Ok(None),
+        Some(Made::Phase(phase)) => Err(Problem::new(format!("{} is a run of the single phase {phase}", shown(run)))
+            .fact("expected", "a directory that `run` or `demo` made")
+            .into()),
+        None => Err(no_run(run)),
+    }
+}
+
+/// A run that something is missing from.
+pub(crate) fn unfinished(run: &Path, missing: &str) -> Problem {
+    Problem::new(format!("the run in {} is not finished", shown(run)))
+        .fact("missing", missing)
+        .hint("go on with the command that began it and `--resume`")
+}
+
+/// What made a directory.
+enum Made {
+    Loop,
+    Phase(String),
+}
+
+fn phase_of(run: &Path) -> Option<Made> {
+    let config: Value = serde_json::from_slice(&fs::read(run.join(CONFIG)).ok()?).ok()?;
+    let phase = config["run"]["phase"].as_str().or(config["phase"].as_str());
+    match phase {
+        Some(phase) => Some(Made::Phase(format!("`{phase}`"))),
+        None => config["settings"]["cycle"].is_object().then_some(Made::Loop),
+    }
+}
+
+fn no_run(run: &Path) -> Failure {
+    if !run.exists() {
+        return Problem::new(format!("there is no directory {}", shown(run)))
+            .hint("check the path, and the directory that you are in")
+            .into();
+    }
+    let problem = Problem::new(format!("{} is no run", shown(run)));
+    if run.is_file() {
+        return problem.fact("found", "a file").fact("expected", "a directory that `run` or `demo` made").into();
+    }
+    // Several datasets make a run each, in directories of their own.
+    let inner = runs_in(run);
+    let problem = problem.fact("expected", "a directory that `run` or `demo` made");
+    match inner.first() {
+        Some(first) => problem
+            .hint(format!("there are {} runs in it; name one, such as `{}`", inner.len(), first.display()))
+            .into(),
+        None => problem.hint("`refactor-vla demo` makes one in `demo-run`").into(),
+    }
+}
+
+fn runs_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| is_loop(path)).collect();
+    found.sort();
+    found
+}
+
+fn is_loop(path: &Path) -> bool {
+    matches!(phase_of(path), Some(Made::Loop))
+}
