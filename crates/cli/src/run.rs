@@ -149,23 +149,24 @@ fn story(out: &Path, summary: &RunSummary) -> String {
     let entries = library.map_or(0, compression::Library::len);
     let judged: usize = summary.refactor.iter().map(|one| one.candidates.len()).sum();
     let mut text = format!(
-        "{}: {learned} demonstrations to learn from, {held_out} held out\n\
-         {} stretches of motion, {} skills; of {judged} candidate programs {entries} are in the library\n",
+        "{}: learned from {learned} demonstrations, judged on {held_out} others\n\n\
+         Skills: {} stretches of motion fall into {} classes that do the same thing.\n",
         summary.dataset, summary.segments, summary.skills
     );
     if let Some(phases) = &summary.skill_phases {
         let _ = writeln!(
             text,
-            "skills against true phases on held-out frames: purity {:.3}, NMI {:.3}, boundary F1 {:.3}",
+            "On held-out frames they agree with the true phases: purity {:.3}, NMI {:.3}; F1 of the cuts {:.3}.",
             phases.purity, phases.nmi, phases.boundary_f1
         );
     }
     if let (Some(first), Some(last)) = (summary.refactor.first(), summary.refactor.last()) {
         let _ = writeln!(
             text,
-            "description length: {:.0} nats before, {:.0} after ({:.0} of them the library)",
-            first.before.total(),
+            "\nLibrary: of {judged} candidate programs {entries} passed the gates and are used. All programs together take {:.0} nats \
+             instead of {:.0}, {:.0} of them the library itself.",
             last.after.total(),
+            first.before.total(),
             last.after.library
         );
     }
@@ -175,8 +176,12 @@ fn story(out: &Path, summary: &RunSummary) -> String {
         let _ = writeln!(text, "    {}", entry.body);
     }
     let rows = [("with the library", &summary.with_library), ("without", &summary.without_library)];
-    let _ = write!(text, "\n{}", policies(&rows));
-    let _ = writeln!(text, "\nreport: {}", out.join("report.html").display());
+    let _ = write!(
+        text,
+        "\nPolicy on held-out frames: what it writes rightly, and the error of its actions\n\n{}",
+        policies(&rows)
+    );
+    let _ = writeln!(text, "\nreport: {}  (open it in a browser)", out.join("report.html").display());
     let _ = writeln!(text, "figures: {}", out.join(SUMMARY).display());
     text
 }
@@ -184,9 +189,12 @@ fn story(out: &Path, summary: &RunSummary) -> String {
 /// Held-out figures of policies, by name.
 pub(crate) fn policies(named: &[(&str, &WakeResult)]) -> String {
     let columns = [
-        ("held-out episodes", Align::Left),
-        ("token accuracy", Align::Right),
-        ("exact match", Align::Right),
+        ("policy", Align::Left),
+        ("tasks", Align::Right),
+        ("skills", Align::Right),
+        ("numbers", Align::Right),
+        ("all tokens", Align::Right),
+        ("whole programs", Align::Right),
         ("velocity error", Align::Right),
         ("rewritten", Align::Right),
         ("entries used", Align::Right),
@@ -194,6 +202,9 @@ pub(crate) fn policies(named: &[(&str, &WakeResult)]) -> String {
     let row = |(name, WakeResult { scores, rewriting, .. }): &(&str, &WakeResult)| {
         vec![
             (*name).to_owned(),
+            format!("{:.3}", scores.task_accuracy),
+            format!("{:.3}", scores.structure_accuracy),
+            format!("{:.3}", scores.number_accuracy),
             format!("{:.3}", scores.token_accuracy),
             format!("{:.3}", scores.exact),
             format!("{:.3}", scores.velocity),

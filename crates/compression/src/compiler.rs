@@ -116,18 +116,19 @@ struct Work<'l> {
     entries: &'l [Entry],
     terms: Terms,
     programs: Vec<TermId>,
-    /// The body of each entry, written with what has been applied so far; none once it was its turn.
-    pending: Vec<Option<TermId>>,
+    /// Each entry, its body written with what has been applied so far; none once it was its turn. Where a body is another
+    /// entry that lacks arguments, these are parameters too, so that a whole call is what it matches.
+    pending: Vec<Option<Entry>>,
 }
 
 impl<'l> Work<'l> {
     /// Programs and bodies, all calls unfolded.
     fn new(known: &'l Factored) -> Self {
         let mut terms = Terms::with_names_of(&known.terms);
-        let inlined = rewrite::Inlining::new(&known.terms, &known.entries).inline_all(&known.roots(), &mut terms);
-        let (programs, bodies) = inlined.split_at(known.programs.len());
-        let pending = bodies.iter().copied().map(Some).collect();
-        Self { entries: &known.entries, terms, programs: programs.to_vec(), pending }
+        let mut inlining = rewrite::Inlining::new(&known.terms, &known.entries);
+        let programs = inlining.inline_all(&known.programs, &mut terms);
+        let pending = known.entries.iter().map(|entry| Some(inlining.inline_body(entry, &mut terms))).collect();
+        Self { entries: &known.entries, terms, programs, pending }
     }
 
     fn plain(&self) -> Factored {
@@ -143,30 +144,29 @@ impl<'l> Work<'l> {
 
     /// Calls an entry wherever the strategy says so, in programs and in the bodies still to come.
     fn apply(&mut self, index: usize, strategy: Strategy, weights: &Weights) {
-        let Entry { symbol, arity, .. } = self.entries[index];
-        let Some(body) = self.pending[index].take().filter(|&body| self.is_pattern(body, arity)) else { return };
+        let Some(entry) = self.pending[index].take().filter(|entry| self.is_pattern(entry)) else { return };
         let mut roots = self.programs.clone();
-        roots.extend(self.pending.iter().flatten());
+        roots.extend(self.pending.iter().flatten().map(|entry| entry.body));
         let weighted: Vec<(TermId, u64)> = roots.iter().map(|&root| (root, 1)).collect();
         let space = Space::new(&mut self.terms, &weighted, weights);
-        let Some(abstraction) = Partial::matching(body, &self.terms, &space) else { return };
+        let Some(abstraction) = Partial::matching(entry.body, &self.terms, &space) else { return };
         let chosen: Vec<(Node, usize)> = match strategy {
             Strategy::Greedy => abstraction.nodes().iter().enumerate().map(|(row, &node)| (node, row)).collect(),
             Strategy::Cheapest => space.chosen_calls(&abstraction),
         };
         let mut into = Terms::with_names_of(&self.terms);
-        let rewritten = rewrite::rewrite(&space, &self.terms, &abstraction, &chosen, symbol, &roots, &mut into);
+        let rewritten = rewrite::rewrite(&space, &self.terms, &abstraction, &chosen, entry.symbol, &roots, &mut into);
         let (programs, bodies) = rewritten.split_at(self.programs.len());
         self.programs = programs.to_vec();
-        for (body, &rewritten) in self.pending.iter_mut().flatten().zip(bodies) {
-            *body = rewritten;
+        for (entry, &rewritten) in self.pending.iter_mut().flatten().zip(bodies) {
+            entry.body = rewritten;
         }
         self.terms = into;
     }
 
     /// Whether a body says where it is to be called: a match must give all arguments, and what has no constant of its own,
     /// or only renames another entry, matches what it does not shorten.
-    fn is_pattern(&self, body: TermId, arity: usize) -> bool {
+    fn is_pattern(&self, &Entry { body, arity, .. }: &Entry) -> bool {
         let (head, arguments) = self.terms.spine(body);
         let is_param = |&argument: &TermId| matches!(self.terms.get(argument), Term::Param(_));
         let is_renaming = arguments.iter().all(is_param)
