@@ -5,10 +5,11 @@ python tests/resume/kill_demo.py --binary target/release/refactor-vla --kills 20
 python tests/resume/kill_demo.py --binary target/debug/refactor-vla --kills 6 --runs 1 -- demo --set cycle.iterations=1
 
 The kills are spread over `--runs` runs, one for each unless that is said. A run gets SIGKILL at random shares of the time
-that an unbroken one takes, is resumed after each, and at last goes to its end. Then the library, all figures and the bytes of
-all weights are compared. With `--jobs` several go on at once, and as many unbroken ones before them, so that the time is
-measured under the same load. Nothing but the Python standard library is needed. Exit code 1 if anything differs or fails;
-what differs is kept then.
+that an unbroken one takes, is resumed after each, and at last goes to its end. Then the library, all figures, the data of the
+report and the bytes of all weights are compared. A run that ends before its moment misses kills; they are made up for in more
+runs. With `--jobs` several go on at once, and as many unbroken ones before them, so that the time is measured under the same
+load. Nothing but the Python standard library is needed. Exit code 1 if anything differs or fails, or if there were fewer kills
+than asked for; what differs is kept then.
 """
 
 import argparse
@@ -26,7 +27,13 @@ from pathlib import Path
 
 # What is measured by a clock, and so differs.
 CLOCKS = ("per_second", "seconds")
-SKIPPED = ("time.json", "report.json", "report.html")
+SKIPPED = ("time.json", "report.html")
+
+# Kills come before these shares of the unbroken time: in the runs asked for, and in those that make up for missing ones.
+LATEST, LATEST_AGAIN = 0.9, 0.5
+
+# The most runs that make up for missing kills.
+MOST_AGAIN = 10
 
 
 def arguments():
@@ -71,44 +78,69 @@ class Runs:
         start = time.monotonic()
         done = subprocess.run(self.command(out), capture_output=True, text=True)
         if done.returncode != 0:
-            raise Failed(f"`{out.name}` failed with {done.returncode}:\n{done.stderr[-4000:]}")
+            raise Failed(failure(out, done.returncode, done.stderr))
         return time.monotonic() - start
 
     def killed(self, out, seconds):
-        """Whether it was still running when it was killed."""
-        process = subprocess.Popen(self.command(out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            process.wait(seconds)
-            return False
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            return True
+        """Whether it was still running when it was killed. One that ends by itself must end well."""
+        with tempfile.TemporaryFile() as errors:
+            process = subprocess.Popen(self.command(out), stdout=subprocess.DEVNULL, stderr=errors)
+            sent = False
+            try:
+                process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                sent = True
+            if process.returncode == 0:
+                return False
+            if sent and process.returncode == -signal.SIGKILL:
+                return True
+            errors.seek(0)
+            raise Failed(failure(out, process.returncode, errors.read().decode(errors="replace")))
 
     def trial(self, number, moments, took, wanted):
         """A run that is killed at each of the moments, shares of `took`, and compared when it is done."""
-        out, kills, before = self.folder / f"run-{number}", 0, 0.0
-        for moment in moments:
-            kills += self.killed(out, (moment - before) * took)
-            before = moment
-        found = {"moments": [round(moment, 3) for moment in moments], "kills": kills}
+        out, before = self.folder / f"run-{number}", 0.0
+        found = {"moments": [round(moment, 3) for moment in moments], "kills": 0}
         try:
+            for moment in moments:
+                if not self.killed(out, (moment - before) * took):
+                    break
+                found["kills"] += 1
+                before = moment
             self.whole(out)
-        except Failed as failure:
-            return {**found, "differences": [], "failure": str(failure)}
+        except Failed as failed:
+            return {**found, "differences": [], "failure": str(failed)}
         found["differences"] = differences(wanted, contents(out))
         if not found["differences"]:
             shutil.rmtree(out)
         return found
 
 
-def lines(path):
-    """Lines of metrics without what clocks say."""
-    read = (json.loads(line) for line in path.read_text().splitlines())
-    return json.dumps([{key: value for key, value in line.items() if key not in CLOCKS} for line in read])
+def failure(out, code, errors):
+    return f"`{out.name}` failed with {code}:\n{errors[-4000:]}"
+
+
+def without_clocks(value):
+    """JSON without what clocks say, anywhere in it."""
+    if isinstance(value, dict):
+        return {key: without_clocks(inner) for key, inner in value.items() if key not in CLOCKS}
+    return [without_clocks(inner) for inner in value] if isinstance(value, list) else value
+
+
+def content(path, out):
+    """What is compared of a file."""
+    if path.name == "metrics.jsonl":
+        return json.dumps([without_clocks(json.loads(line)) for line in path.read_text().splitlines()]).encode()
+    if path == out / "report.json":
+        # Its command names the directory.
+        return json.dumps(without_clocks(json.loads(path.read_text()))).replace(str(out), "RUN").encode()
+    return path.read_bytes()
 
 
 def contents(out):
+    """Hashes of all files of a run that must be the same, by name."""
     found = {}
     for path in sorted(out.rglob("*")):
         name = str(path.relative_to(out))
@@ -116,13 +148,17 @@ def contents(out):
             continue
         if path.suffix == ".lock" or path.name.startswith("."):
             continue
-        data = lines(path).encode() if path.name == "metrics.jsonl" else path.read_bytes()
-        found[name] = hashlib.sha256(data).hexdigest()
+        found[name] = hashlib.sha256(content(path, out)).hexdigest()
     return found
 
 
 def differences(one, other):
     return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+
+
+def drawn(generator, kills, latest):
+    """Moments of one run, shares of the unbroken time."""
+    return sorted(generator.uniform(0, latest) for _ in range(kills))
 
 
 def shares(kills, runs):
@@ -145,9 +181,18 @@ def unbroken(runs, pool, jobs):
 def told(number, trial):
     moments = ", ".join(f"{moment:.0%}" for moment in trial["moments"])
     result = "failed" if "failure" in trial else ", ".join(trial["differences"]) or "the same"
-    print(f"{number + 1:2}: killed {trial['kills']} times (at {moments}): {result}", flush=True)
+    kills = f"{trial['kills']} of {len(trial['moments'])} times"
+    print(f"{number + 1:2}: killed {kills} (at {moments}): {result}", flush=True)
     if "failure" in trial:
         print(trial["failure"], flush=True)
+
+
+def wrong(trials):
+    return [trial for trial in trials if trial["differences"] or "failure" in trial]
+
+
+def happened(trials):
+    return sum(trial["kills"] for trial in trials)
 
 
 def main():
@@ -155,7 +200,7 @@ def main():
     runs = Runs(options, Path(tempfile.mkdtemp(prefix="kill-demo-")))
     # All at once, so that the moments do not depend on which run ends first.
     generator = random.Random(options.seed)
-    moments = [sorted(generator.random() for _ in range(kills)) for kills in shares(options.kills, options.runs)]
+    moments = [drawn(generator, kills, LATEST) for kills in shares(options.kills, options.runs)]
     with ThreadPoolExecutor(options.jobs) as pool:
         try:
             wanted, took = unbroken(runs, pool, min(options.jobs, options.runs))
@@ -168,15 +213,21 @@ def main():
         for trial in pool.map(lambda number: runs.trial(number, moments[number], took, wanted), numbers):
             told(len(trials), trial)
             trials.append(trial)
-    bad = [trial for trial in trials if trial["differences"] or "failure" in trial]
+    while len(trials) < options.runs + MOST_AGAIN and not wrong(trials) and happened(trials) < options.kills:
+        again = drawn(generator, options.kills - happened(trials), LATEST_AGAIN)
+        trial = runs.trial(len(trials), again, took, wanted)
+        told(len(trials), trial)
+        trials.append(trial)
+    bad, kills = wrong(trials), happened(trials)
     if options.json:
-        found = {"files": len(wanted), "weights": weights, "jobs": options.jobs, "trials": trials}
+        found = {"files": len(wanted), "weights": weights, "jobs": options.jobs, "kills": kills, "trials": trials}
         options.json.write_text(json.dumps(found, indent=1) + "\n")
-    kills = sum(trial["kills"] for trial in trials)
     print(f"{len(trials) - len(bad)} of {len(trials)} ended as the unbroken run, after {kills} kills")
     if bad:
         sys.exit(f"kept: {runs.folder}")
     shutil.rmtree(runs.folder)
+    if kills < options.kills:
+        sys.exit(f"only {kills} of {options.kills} kills happened, as runs ended before their moments; give more `--runs`")
 
 
 if __name__ == "__main__":
