@@ -9,7 +9,7 @@
 //!     t1/refactor.json       candidates, gates, F₁
 //!     t2/ …
 //!     with/                  the policy with F_T, from the same start as that of t1, which has no library
-//!     library.json, library.txt, summary.json
+//!     skills.json, library.json, library.txt, summary.json, then report.json, report.html
 //! ```
 //! **Every stage is a function of the stages before it**, and is there or is not: a file appears whole, a model when its
 //! training has ended. So a run that was killed anywhere is resumed by doing what is not there yet, and ends the same.
@@ -113,7 +113,8 @@ pub const SKILLS: &str = "skills.json";
 /// What a wake phase came to, in its folder.
 pub const WAKE: &str = "wake.json";
 
-/// How long a run has taken: the one file that is not the same for a run that was killed.
+/// How long a run has taken. What clocks measure is not the same for a run that was killed: this file, the time in
+/// `report.json` and `report.html`, and the rates in `metrics.jsonl`. All else is.
 const TIME: &str = "time.json";
 
 /// Makes a run, or goes on with one. `None` if it was told to stop.
@@ -245,9 +246,10 @@ impl Driver<'_, '_> {
             without_library,
         };
         let out = self.options.out;
+        // Whoever finds a library finds its skills, and whoever finds the summary finds both.
+        write_json(&out.join(SKILLS), &world.corpus.alphabet)?;
         write_json(&out.join(LIBRARY), &library)?;
         write_text(&out.join("library.txt"), library.to_text().as_bytes())?;
-        write_json(&out.join(SKILLS), &world.corpus.alphabet)?;
         write_json(&out.join(SUMMARY), &summary)?;
         self.stage("report", false)?;
         let telling = Telling {
