@@ -4,6 +4,7 @@
 //! the pipe early is nothing wrong.
 
 mod args;
+mod command_line;
 mod completions;
 mod corpus;
 mod data;

@@ -9,13 +9,14 @@ use experiments::cycle::{RunOptions, RunSettings, RunSummary, run as run_loop};
 use serde_json::json;
 
 use crate::args::KeyArgs;
+use crate::command_line;
 use crate::failure::{Failure, Problem};
 use crate::files;
 use crate::table::{Align, table};
 use crate::train::{FeatureArgs, HowArgs, SourceArgs, Stages, of_sections, prepared, stop_flag};
 
 /// What the demo is made from.
-const DEMO_DATASET: &str = "embedded:libero_goal_mini";
+pub(crate) const DEMO_DATASET: &str = "embedded:libero_goal_mini";
 
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("sets", of_sections))]
@@ -50,17 +51,19 @@ pub(crate) struct DemoArgs {
 /// The whole loop on datasets of the user.
 pub(crate) fn run(options: &RunArgs) -> Result<(), Failure> {
     let settings = RunSettings::resolve(&options.preset, &options.how.sets)?;
+    let outs = outs(&options.dataset, &options.out)?;
     let mut made = Vec::new();
-    for dataset in &options.dataset {
+    for (dataset, out) in options.dataset.iter().zip(outs) {
         let source = SourceArgs { dataset: dataset.clone(), features: options.features.clone() };
-        let out = match options.dataset.len() {
-            1 => options.out.clone(),
-            _ => options.out.join(name_of(dataset)),
-        };
         let summary = one(&source, &options.keys, &settings, &options.preset, &out, &options.how)?;
+        // Each at once, so that an error in a later one does not lose it.
+        if !options.how.compute.json {
+            let gap = if made.is_empty() { "" } else { "\n" };
+            files::print(format!("{gap}{}", story(&out, &summary)).as_bytes())?;
+        }
         made.push((out, summary));
     }
-    tell(&made, options.how.compute.json)
+    if options.how.compute.json { print_json(&made) } else { Ok(()) }
 }
 
 /// The whole loop on the dataset in the program.
@@ -68,7 +71,10 @@ pub(crate) fn demo(options: &DemoArgs) -> Result<(), Failure> {
     let settings = RunSettings::resolve("demo", &options.how.sets)?;
     let source = SourceArgs { dataset: DEMO_DATASET.to_owned(), features: FeatureArgs::default() };
     let summary = one(&source, &KeyArgs::default(), &settings, "demo", &options.out, &options.how)?;
-    tell(&[(options.out.clone(), summary)], options.how.compute.json)
+    match options.how.compute.json {
+        true => print_json(&[(options.out.clone(), summary)]),
+        false => files::print(story(&options.out, &summary).as_bytes()),
+    }
 }
 
 fn one(
@@ -94,7 +100,7 @@ fn one(
             stop: Some(stop),
             tell: &mut |told| stages.told(&told),
             runs_on: on(&device),
-            command: command(source, preset, out, how),
+            command: command_line::again(source, keys, preset, out, how),
         },
     );
     stages.finish();
@@ -114,17 +120,31 @@ fn on(device: &experiments::Device) -> String {
     if device.is_cpu() { format!("cpu, {threads} threads") } else { "cuda".to_owned() }
 }
 
-/// The command that makes the run again.
-fn command(source: &SourceArgs, preset: &str, out: &Path, how: &HowArgs) -> String {
-    let mut text = match (preset, source.dataset.as_str()) {
-        ("demo", DEMO_DATASET) => "refactor-vla demo".to_owned(),
-        _ => format!("refactor-vla run --dataset {} --preset {preset}", source.dataset),
-    };
-    for set in &how.sets {
-        let _ = write!(text, " --set {set}");
+/// The directory of each dataset's run: `out`, or one in it for each if there are several.
+///
+/// # Errors
+/// If two would be the same, or one would not lie in `out`.
+fn outs(datasets: &[String], out: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if let [_] = datasets {
+        return Ok(vec![out.to_owned()]);
     }
-    let _ = write!(text, " --seed {} --out {}", how.seed, out.display());
-    text
+    let names: Vec<String> = datasets.iter().map(|dataset| name_of(dataset)).collect();
+    let mut problems = Vec::new();
+    for (at, (dataset, name)) in datasets.iter().zip(&names).enumerate() {
+        if let "" | "." | ".." = name.as_str() {
+            problems.push(format!("`{dataset}` ends with no name"));
+        } else if let Some(before) = names[..at].iter().position(|other| other == name) {
+            problems.push(format!("`{}` and `{dataset}` are both called `{name}`", datasets[before]));
+        }
+    }
+    if problems.is_empty() {
+        return Ok(names.iter().map(|name| out.join(name)).collect());
+    }
+    Err(Problem::new("the runs of these datasets cannot have directories of their own")
+        .fact("expected", format!("a different name at the end of each path, for directories in `{}`", out.display()))
+        .list(problems)
+        .hint("write paths that end with a name, or run each dataset by itself with an `--out` of its own")
+        .into())
 }
 
 /// The last part of a dataset's path or name.
@@ -133,13 +153,9 @@ fn name_of(dataset: &str) -> String {
     last.to_owned()
 }
 
-fn tell(made: &[(PathBuf, RunSummary)], json: bool) -> Result<(), Failure> {
-    if json {
-        let all: Vec<_> = made.iter().map(|(out, summary)| json!({ "run": out, "summary": summary })).collect();
-        return files::print(&files::json_bytes(&all)?);
-    }
-    let text: Vec<String> = made.iter().map(|(out, summary)| story(out, summary)).collect();
-    files::print(text.join("\n").as_bytes())
+fn print_json(made: &[(PathBuf, RunSummary)]) -> Result<(), Failure> {
+    let all: Vec<_> = made.iter().map(|(out, summary)| json!({ "run": out, "summary": summary })).collect();
+    files::print(&files::json_bytes(&all)?)
 }
 
 /// A run in words.

@@ -10,6 +10,7 @@ mod library;
 mod library_show;
 mod program;
 mod report;
+mod run;
 mod train;
 
 use std::fs;
