@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::failure::{Failure, Problem};
 use crate::files::{self, shown};
-use crate::run_directory::{file_of, unfinished};
+use crate::run_directory::{file_of, is_loop, unfinished};
 use crate::table::{Align, table};
 use crate::vocabulary::MAX_LIBRARY_BYTES;
 
@@ -32,7 +32,7 @@ pub(crate) struct ShowArgs {
 #[derive(Serialize)]
 struct Shown {
     source: PathBuf,
-    /// Of a run: whether the library is its last one.
+    /// Of a run of the loop: whether the library is its last one. A single phase is given its library, and learns none.
     #[serde(skip_serializing_if = "Option::is_none")]
     finished: Option<bool>,
     /// What gains are counted in.
@@ -68,7 +68,7 @@ struct LibraryFile {
 /// Shows a library.
 pub(crate) fn run(options: &ShowArgs) -> Result<(), Failure> {
     let (source, finished) = match options.from.is_dir() {
-        true => of_run(&options.from).map(|(path, finished)| (path, Some(finished)))?,
+        true => of_run(&options.from)?,
         false => (options.from.clone(), None),
     };
     let LibraryFile { cost, abstractions } = read(&source)?;
@@ -79,13 +79,13 @@ pub(crate) fn run(options: &ShowArgs) -> Result<(), Failure> {
     }
 }
 
-/// The library's file of a run or, before its end, of the newest iteration, and whether it is the last.
-fn of_run(run: &Path) -> Result<(PathBuf, bool), Failure> {
+/// The library's file of a run or, before its end, of the newest iteration, and of the loop, whether it is the last.
+fn of_run(run: &Path) -> Result<(PathBuf, Option<bool>), Failure> {
     if let Some(path) = file_of(run, LIBRARY)? {
-        return Ok((path, true));
+        return Ok((path, is_loop(run).then_some(true)));
     }
     let steps = (1..).map(|t| run.join(format!("t{t}")).join(STEP)).take_while(|path| path.is_file());
-    steps.last().map(|path| (path, false)).ok_or_else(|| unfinished(run, &format!("t1/{STEP}")).into())
+    steps.last().map(|path| (path, Some(false))).ok_or_else(|| unfinished(run, &format!("t1/{STEP}")).into())
 }
 
 fn read(path: &Path) -> Result<LibraryFile, Failure> {

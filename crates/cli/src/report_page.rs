@@ -1,5 +1,6 @@
 //! `report`: the page of a run, written again from its data.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use report::{Report, ReportError, render};
@@ -35,6 +36,12 @@ pub(crate) struct ReportArgs {
 pub(crate) fn run(options: &ReportArgs) -> Result<(), Failure> {
     let data = file_of(&options.run, DATA)?.ok_or_else(|| unfinished(&options.run, DATA))?;
     let out = options.out.clone().unwrap_or_else(|| options.run.join(PAGE));
+    if is_same(&out, &data) {
+        return Err(Problem::new(format!("{} is what the page is made from", shown(&out)))
+            .fact("expected", "another file to write the page to")
+            .hint(format!("give another `--out`, such as `{}`", options.run.join(PAGE).display()))
+            .into());
+    }
     let destination = Destination::new(&out, PAGE)?;
     let text = files::read_text(&data, MAX_DATA_BYTES)?;
     let report = Report::from_json(&text).map_err(|error| unreadable(&data, &error))?;
@@ -43,6 +50,11 @@ pub(crate) fn run(options: &ReportArgs) -> Result<(), Failure> {
         true => files::print(&files::json_bytes(&json!({ "run": options.run, "report": out }))?),
         false => files::print(format!("report: {}\n", out.display()).as_bytes()),
     }
+}
+
+/// Whether both paths lead to one file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    fs::canonicalize(one).is_ok_and(|one| fs::canonicalize(other).is_ok_and(|other| one == other))
 }
 
 fn unreadable(data: &Path, error: &ReportError) -> Problem {

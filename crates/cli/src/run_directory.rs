@@ -77,6 +77,7 @@ fn runs_in(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn is_loop(path: &Path) -> bool {
+/// Whether a directory was made by the whole loop.
+pub(crate) fn is_loop(path: &Path) -> bool {
     matches!(phase_of(path), Some(Made::Loop))
 }

@@ -5,12 +5,15 @@ use std::fs;
 use crate::{LOOP, folder, run, run_with, shown};
 
 /// Two entries as a run writes them; the second calls the first.
-const LIBRARY: &str = r#"{"version": 1, "next": 3, "abstractions": [
+pub(crate) const LIBRARY: &str = r#"{"version": 1, "next": 3, "abstractions": [
     {"name": "fn_0", "arity": 1, "type": "Lang -> Motion", "iteration": 1, "gain": 27.44, "uses": 14,
      "posterior": {"mean": 0.1034, "low": 0.05, "high": 0.2}, "body": "\\x0. seq[pick x0, place x0 (in \"basket\")]"},
     {"name": "fn_2", "arity": 0, "type": "Motion", "iteration": 2, "gain": 5.0, "uses": 3,
      "body": "seq[fn_0 \"fn_9\", fn_0 \"milk\"]"}
 ]}"#;
+
+/// What `train wake` writes before all else, in short.
+const WAKE: &str = r#"{"phase": "wake", "settings": {"cycle": {"iterations": 1}}}"#;
 
 #[test]
 fn the_library_of_a_run() {
@@ -37,6 +40,15 @@ fn an_unfinished_run_shows_its_newest_library() {
     fs::write(folder.path().join("t2/refactor.json"), step).unwrap();
     insta::assert_snapshot!(shown(&run(&["library", "show", path]), folder.path()));
     assert_eq!(run(&["library", "show", path, "--json"]).json()["finished"], false);
+}
+
+#[test]
+fn a_single_phase_was_given_its_library() {
+    let folder = folder(&[("config.json", WAKE), ("library.json", LIBRARY)]);
+    let path = folder.path().to_str().unwrap();
+    let ran = run(&["library", "show", path]);
+    assert!(ran.out.contains("2 entries") && !ran.out.contains("finished"), "{}", ran.shown());
+    assert_eq!(run(&["library", "show", path, "--json"]).json().get("finished"), None);
 }
 
 #[test]

@@ -54,3 +54,14 @@ fn directories_that_are_no_finished_run() {
     let out = folder.path().to_str().unwrap();
     insta::assert_snapshot!("report_out", shown(&report(folder.path(), &["--out", out]), folder.path()));
 }
+
+#[test]
+fn the_page_is_not_written_over_its_data() {
+    let folder = folder(&[("report.json", DATA), ("other/notes.txt", "mine")]);
+    for name in ["report.json", "other/../report.json"] {
+        let out = folder.path().join(name);
+        let ran = report(folder.path(), &["--out", out.to_str().unwrap()]);
+        insta::assert_snapshot!(shown(&ran, folder.path()));
+    }
+    assert_eq!(fs::read_to_string(folder.path().join("report.json")).unwrap(), DATA);
+}
