@@ -30,11 +30,7 @@ pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, Failure> {
     };
     let bytes = bytes.map_err(|error| unreadable(path, &error))?;
     if bytes.len() as u64 > limit {
-        return Err(Problem::new(format!("{} is too large", shown(path)))
-            .fact("found", format!("more than {limit} bytes"))
-            .fact("wanted", format!("at most {limit} bytes"))
-            .hint("split it, and work on the parts")
-            .into());
+        return Err(too_large(path, limit));
     }
     String::from_utf8(bytes).map_err(|error| {
         Problem::new(format!("{} is not a text", shown(path)))
@@ -42,6 +38,16 @@ pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, Failure> {
             .hint("save it as UTF-8")
             .into()
     })
+}
+
+/// The bytes of a file of at most `limit`; none if there is no such file.
+pub(crate) fn read_if_there(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, Failure> {
+    match File::open(path).and_then(|file| read_within(file, limit)) {
+        Ok(bytes) if bytes.len() as u64 > limit => Err(too_large(path, limit)),
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(unreadable(path, &error)),
+    }
 }
 
 /// Prints to stdout.
@@ -136,6 +142,14 @@ fn read_within(source: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     source.take(limit + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+fn too_large(path: &Path, limit: u64) -> Failure {
+    Problem::new(format!("{} is too large", shown(path)))
+        .fact("found", format!("more than {limit} bytes"))
+        .fact("wanted", format!("at most {limit} bytes"))
+        .hint("split it, and work on the parts")
+        .into()
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {

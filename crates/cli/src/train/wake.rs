@@ -1,8 +1,8 @@
 //! `train wake`: phase B alone.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use compression::Library;
 use experiments::amortizer_phase::Teacher;
 use experiments::cycle::RunOptions;
 use experiments::cycle::driver::{LIBRARY, SKILLS, WAKE, WORLD_MODEL};
@@ -11,7 +11,7 @@ use experiments::cycle::wake_phase::{Given, train_wake, wake_settings};
 use serde_json::json;
 
 use super::args::WakeArgs;
-use super::{Stages, prepared, stop_flag};
+use super::{Stages, prepared, stop_flag, watch};
 use crate::failure::{Failure, Problem};
 use crate::files;
 use crate::run::{policies, stopped};
@@ -57,18 +57,29 @@ fn world_model(run: &Path) -> PathBuf {
     if inner.is_dir() { inner } else { run.to_owned() }
 }
 
-/// The library of a file, or of a run by its directory.
+/// The library of a file, or of a run by its directory, with the skills that lie beside it.
 fn given(path: &Path) -> Result<Given, Failure> {
     let file = match path.is_dir() {
         true => file_of(path, LIBRARY)?.ok_or_else(|| unfinished(path, LIBRARY))?,
         false => path.to_owned(),
     };
     let text = files::read_text(&file, MAX_LIBRARY_BYTES)?;
-    let library = serde_json::from_str(&text).map_err(|error| {
+    let library: Library = serde_json::from_str(&text).map_err(|error| {
         Problem::new(format!("{} is no library of a run: {error}", files::shown(&file)))
             .fact("expected", "`library.json` as `run` and `demo` write it")
     })?;
-    Ok(Given { library, skills: fs::read(file.with_file_name(SKILLS)).ok() })
+    let skills = match file == Path::new("-") {
+        true => None,
+        false => files::read_if_there(&file.with_file_name(SKILLS), MAX_LIBRARY_BYTES)?,
+    };
+    if skills.is_none() && !library.is_empty() {
+        watch::warn(&[format!(
+            "it cannot be checked whether the skills of {} are those of this world model: there is no `{SKILLS}` beside it; the \
+             directory of a run has both",
+            files::shown(&file)
+        )]);
+    }
+    Ok(Given { library, skills })
 }
 
 fn text(options: &WakeArgs, result: &WakeResult) -> String {
