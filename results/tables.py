@@ -79,7 +79,7 @@ def loop(folder):
                 each(f"{run[key]['rewriting']['entries_used']} of {run[key]['rewriting']['entries']}" for run in runs),
             ])
             kinds.append([suite, name, *map(value, (
-                "task_accuracy", "structure_accuracy", "number_accuracy", "token_accuracy", "unknown", "exact", "task_exact",
+                "task_accuracy", "motion_accuracy", "structure_accuracy", "number_accuracy", "token_accuracy", "unknown", "exact", "task_exact",
             ))])
     print("## Skills and library\n")
     table(["suite", "purity", "NMI", "boundary F1", "judged", "refused: soundness", "refused: return", "entries",
@@ -87,7 +87,7 @@ def loop(folder):
     print("## Decoder and policy\n")
     table(["suite", "library", "velocity error", "chunk error", "chunk error, own programs", "rewritten", "entries used"], wake)
     print("## Emitter\n")
-    table(["suite", "library", "tasks", "names and syntax", "numbers", "all tokens", "unknown", "exact", "task exact"], kinds)
+    table(["suite", "library", "tasks", "motions", "names and syntax", "numbers", "all tokens", "unknown", "exact", "task exact"], kinds)
     print("## Change of the velocity error by the library\n")
     changes = []
     for suite in SUITES:

@@ -98,23 +98,42 @@ pub(crate) fn repeated(values: &Tensor, rows: usize) -> Result<Tensor> {
     Ok(ones.matmul(&values.reshape((1, a * b))?)?.reshape((rows, a, b))?)
 }
 
-/// Carries what a model has learned into one with a larger vocabulary: every weight is copied, bit by bit, and tables get
-/// the old rows first. New row i of a table is the mean of the rows `sources[i]`, all of which stand before it; without
-/// sources it stays as it was drawn.
+/// The weights of a model that grow, by name. Old rows come first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrowingTables {
+    /// Those with a row for each symbol.
+    pub symbols: Vec<String>,
+    /// Those with a row for each place of a program: longer programs need more.
+    pub places: Vec<String>,
+}
+
+/// Carries what a model has learned into one with a larger vocabulary and room for longer programs: every weight is copied,
+/// bit by bit, and tables get the old rows first. New symbol i is the mean of the rows `sources[i]`, all of which stand
+/// before it; without sources it stays as it was drawn, and so do new places.
 ///
 /// The moments of an optimizer have the old shapes and are not carried over: they start again at zero, so a new run of
 /// the trainer warms up as its first one did.
 pub fn grow(
     learned: &BTreeMap<String, Tensor>,
     grown: &Parameters,
-    tables: &[String],
+    tables: &GrowingTables,
     sources: &[Vec<u32>],
 ) -> Result<()> {
     let mut values = learned.clone();
-    for name in tables {
-        let (Some(old), Some(fresh)) = (learned.get(name), grown.named(name)) else {
-            return Err(Error::Config(format!("`{name}` is no table of both models")));
-        };
+    let of_both = |name: &String| match (learned.get(name), grown.named(name)) {
+        (Some(old), Some(fresh)) => Ok((old.clone(), fresh)),
+        _ => Err(Error::Config(format!("`{name}` is no table of both models"))),
+    };
+    for name in &tables.places {
+        let (old, fresh) = of_both(name)?;
+        let ((rows, _), (all, _)) = (old.dims2()?, fresh.master().dims2()?);
+        let more = all.checked_sub(rows).ok_or_else(|| {
+            Error::Config(format!("`{name}` has {rows} places and shall have {all}; a model does not get shorter"))
+        })?;
+        values.insert(name.clone(), grown_table(&old, &fresh.vector(), &vec![Vec::new(); more])?);
+    }
+    for name in &tables.symbols {
+        let (old, fresh) = of_both(name)?;
         let ((rows, _), (all, _)) = (old.dims2()?, fresh.master().dims2()?);
         if all != rows + sources.len() {
             return Err(Error::Config(format!(
@@ -122,7 +141,7 @@ pub fn grow(
                 sources.len()
             )));
         }
-        values.insert(name.clone(), grown_table(old, &fresh.vector(), sources)?);
+        values.insert(name.clone(), grown_table(&old, &fresh.vector(), sources)?);
     }
     grown.assign(&values)
 }
@@ -197,12 +216,29 @@ mod tests {
         let (old, _) = table(Form::Fused);
         let mut grown = Parameters::new(&Device::Cpu, Precision::F32, 5);
         Embedding::new(&mut grown.root(), 8, 4, Form::Fused).unwrap();
-        let tables = ["weight".to_owned()];
+        let tables = GrowingTables { symbols: vec!["weight".to_owned()], places: Vec::new() };
         assert!(grow(&old.masters(), &grown, &tables, &[vec![9]]).is_err());
         assert!(grow(&old.masters(), &grown, &tables, &[]).is_err());
         grow(&old.masters(), &grown, &tables, &[vec![0, 2]]).unwrap();
         let rows = grown.masters()["weight"].to_vec2::<f32>().unwrap();
         assert_eq!(rows[..7], old.masters()["weight"].to_vec2::<f32>().unwrap());
         assert!((rows[7][1] - (rows[0][1] + rows[2][1]) / 2.0).abs() < 1e-7);
+    }
+
+    #[test]
+    fn places_are_added_and_never_taken_away() {
+        let (old, _) = table(Form::Fused);
+        let tables = GrowingTables { symbols: Vec::new(), places: vec!["weight".to_owned()] };
+        let rows = |parameters: &Parameters| parameters.masters()["weight"].to_vec2::<f32>().unwrap();
+        for (places, fits) in [(9, true), (7, true), (6, false)] {
+            let mut grown = Parameters::new(&Device::Cpu, Precision::F32, 5);
+            Embedding::new(&mut grown.root(), places, 4, Form::Fused).unwrap();
+            let drawn = rows(&grown);
+            assert_eq!(grow(&old.masters(), &grown, &tables, &[]).is_ok(), fits);
+            if fits {
+                assert_eq!(rows(&grown)[..7], rows(&old));
+                assert_eq!(rows(&grown)[7..], drawn[7..]);
+            }
+        }
     }
 }

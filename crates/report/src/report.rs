@@ -8,7 +8,7 @@ use crate::motion::{ClusterMap, Episode, Skill};
 use crate::programs::{Candidate, Entry};
 
 /// The version of the format that this crate writes and reads. It grows when a field changes its meaning or goes.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// Everything that the page shows of one run of the wake/sleep loop.
 ///

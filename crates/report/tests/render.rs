@@ -110,8 +110,8 @@ fn reports_come_back_from_json_and_others_are_refused() {
     let mut value: Value = serde_json::from_str(&text).unwrap();
     value["surprise"] = json!(1);
     assert!(matches!(Report::from_json(&value.to_string()), Err(ReportError::Json(_))));
-    value["schema"] = json!(2);
-    assert!(matches!(Report::from_json(&value.to_string()), Err(ReportError::Schema { found: 2 })));
+    value["schema"] = json!(3);
+    assert!(matches!(Report::from_json(&value.to_string()), Err(ReportError::Schema { found: 3 })));
     assert!(matches!(Report::from_json("[]"), Err(ReportError::Json(_))));
 }
 

@@ -92,6 +92,9 @@ fn measured(figures: &Figures) -> String {
     if let Some(found) = figures.returns {
         text += &format!(", return {:.3} to {:.3} of {:.3}", found.size, found.bound, found.margin);
     }
+    if let Some(control) = figures.control {
+        text += &format!(", {control:.3} standing still");
+    }
     text
 }
 

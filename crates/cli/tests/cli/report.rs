@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::{LOOP, Ran, folder, run, shown};
 
 /// The least that a page can be made from.
-const DATA: &str = r#"{"schema": 1, "run": {"title": "a<b", "datasets": [], "presets": ["tiny"], "seed": 7,
+const DATA: &str = r#"{"schema": 2, "run": {"title": "a<b", "datasets": [], "presets": ["tiny"], "seed": 7,
     "version": "0.1.0", "revision": null, "device": "cpu", "started": null, "seconds": 12.5, "command": "refactor-vla demo",
     "config_hash": "00ff", "config": null}, "tasks": [], "phases": [], "iterations": [], "training": [], "skills": [],
     "map": null, "episodes": [], "library": [], "candidates": [], "metrics": [], "notes": []}"#;
@@ -37,8 +37,8 @@ fn directories_that_are_no_finished_run() {
         ("unfinished", &[("config.json", LOOP)]),
         ("phase", &[("config.json", r#"{"run": {"phase": "world_model"}}"#)]),
         ("several", &[("a/config.json", LOOP), ("b/config.json", LOOP), ("c/notes.txt", "mine")]),
-        ("broken", &[("report.json", r#"{"schema": 1, "run": "#)]),
-        ("newer", &[("report.json", r#"{"schema": 2, "pages": 3}"#)]),
+        ("broken", &[("report.json", r#"{"schema": 2, "run": "#)]),
+        ("newer", &[("report.json", r#"{"schema": 3, "pages": 3}"#)]),
         ("older", &[("report.json", r#"{"schema": 0}"#)]),
         ("other", &[("report.json", "[]"), ("config.json", LOOP)]),
     ] {

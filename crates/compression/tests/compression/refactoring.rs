@@ -166,6 +166,26 @@ fn the_compiler_fills_slots_and_counts() {
     assert_eq!(world.traces_of(&library, &compiled.programs), world.traces(&Library::new(), &programs));
 }
 
+#[test]
+fn the_compiler_calls_entries_whose_body_lacks_arguments() {
+    let mut world = World::new();
+    // `onto` is `move_to` with one of its three arguments, and comes first by gain.
+    let text =
+        "move_to [3 nats] = \\p. \\x. \\y. seq[pick x, place x (on p), lift y]\nonto [9 nats] = move_to \"tray\"\n";
+    let library = Library::from_text(text, &world.store, &world.base).unwrap();
+    let texts =
+        [r#"seq[pick "a", place "a" (on "tray"), lift "b"]"#, r#"seq[pick "c", place "c" (on "shelf"), lift "d"]"#]
+            .map(String::from);
+    let programs = world.read(&texts);
+    let compiled = compile(&world.store, &world.base, &library, &programs, Strategy::Greedy).unwrap();
+    assert_eq!(compiled.programs, [r#"onto "a" "b""#, r#"move_to "shelf" "c" "d""#]);
+    assert_eq!(compiled.entries_used(), 2);
+    let onto = compiled.entries.iter().find(|entry| entry.name == "onto").unwrap();
+    assert!(onto.calls[0].arguments.is_empty());
+    assert_eq!(onto.calls[0].applied_to, [r#""a""#, r#""b""#]);
+    assert_eq!(world.traces_of(&library, &compiled.programs), world.traces(&Library::new(), &programs));
+}
+
 /// Two outer iterations with pruning and compiling after each, everything measured from scratch.
 fn iterate(world: &mut World, original: &[TermId], config: &RefactorConfig) -> usize {
     let traces = world.traces(&Library::new(), original);

@@ -21,6 +21,10 @@
 //! large ε is.
 //!
 //! Each gate has a switch. Without rewards the second is inactive and says so.
+//!
+//! Departures. SPEC wants merged motions within ε_t of each other; here it is their mean distance, because one odd pair among
+//! hundreds would refuse every entry (the largest distance is in the figures). K_v counts rollouts, as in the paper: where an
+//! entry has fewer calls, they come again under other noise, and the bound speaks of these calls, not of calls to come.
 
 use compression::{Candidate, Place, Verdict};
 use models::{FragmentTable, WorldModel};
@@ -197,9 +201,17 @@ impl<'a> Gates<'a> {
         if settings.returns {
             if self.largest_return <= 0.0 {
                 figures.reasons.push("the return gate is inactive: the dataset has no reward".to_owned());
+            } else if !self.scene.model.config().returns {
+                figures
+                    .reasons
+                    .push("the return gate is inactive: the world model was trained without returns".to_owned());
             } else {
                 (figures.returns, figures.control) = self.returns(&subjects)?.unzip();
                 match figures.returns {
+                    Some(_) if self.is_deaf(figures.control) => refuse(
+                        &mut figures,
+                        "the world model does not notice standing still at these calls, so it cannot tell".to_owned(),
+                    ),
                     Some(found) if !found.equivalent => refuse(
                         &mut figures,
                         format!(
@@ -299,17 +311,21 @@ impl<'a> Gates<'a> {
         };
         let (instead, still) = (differences(instead?), differences(still?));
         let control = still.iter().map(|one| one.abs()).sum::<f64>() / still.len() as f64;
-        Ok(Some((equivalence(&instead, self.margin(control), self.settings.level)?, control)))
+        let mut found = equivalence(&instead, self.margin(control), self.settings.level)?;
+        found.equivalent &= !self.is_deaf(Some(control));
+        Ok(Some((found, control)))
+    }
+
+    /// Whether not even standing still makes a difference, where it must.
+    fn is_deaf(&self, control: Option<f64>) -> bool {
+        self.settings.control_share > 0.0 && control == Some(0.0)
     }
 
     /// ε, as a share of the largest return: the smaller one of the setting and the control's share.
     fn margin(&self, control: f64) -> f64 {
         let GateSettings { return_margin, control_share, .. } = *self.settings;
-        if control_share == 0.0 {
-            return return_margin;
-        }
-        // Where standing still changes nothing at all there is nothing to be told apart, and all is refused.
-        return_margin.min(control_share * control).max(f64::MIN_POSITIVE)
+        let share = control_share * control;
+        if share > 0.0 { return_margin.min(share) } else { return_margin }
     }
 
     /// A motion's call: what was recorded, and the expansion of its skills.

@@ -103,12 +103,16 @@ impl Settings for WakeSettings {
     fn validate(&self) -> Result<()> {
         checked(&self.emitter.train, self.emitter.batch)?;
         checked(&self.decoder.train, self.decoder.batch)?;
-        match (self.judged, self.emitted, self.beam.width) {
-            (0, ..) | (_, 0, _) | (.., 0) => Err(Error::Settings(vec![
+        let mut wrong = Vec::new();
+        if self.judged == 0 || self.emitted == 0 || self.beam.width == 0 {
+            wrong.push(
                 "`judged`, `emitted` and `beam.width` are how much is looked at; none of them can be 0".to_owned(),
-            ])),
-            _ => Ok(()),
+            );
         }
+        if self.beam.terms != 2 {
+            wrong.push(format!("`beam.terms` is {}, wanted 2: a task and a motion", self.beam.terms));
+        }
+        if wrong.is_empty() { Ok(()) } else { Err(Error::Settings(wrong)) }
     }
 }
 
@@ -126,6 +130,15 @@ impl Settings for CycleSettings {
         let wrong: Vec<String> = [
             (self.iterations == 0, "`iterations` is 0, wanted 1 or more".to_owned()),
             (self.classes.classes == 0, "`classes.classes` is 0, wanted 1 or more".to_owned()),
+            (
+                self.classes.horizon == 0 || self.classes.starts == 0 || self.classes.samples == 0,
+                "`classes.horizon`, `classes.starts` and `classes.samples` are how much is imagined; none can be 0"
+                    .to_owned(),
+            ),
+            (
+                !(self.classes.w_r >= 0.0 && self.classes.w_e >= 0.0),
+                "`classes.w_r` and `classes.w_e` are weights of a distance, wanted 0 or more".to_owned(),
+            ),
             (!(0.0..=1.0).contains(&quantile), format!("`gates.soundness_quantile` is {quantile}, wanted 0 to 1")),
             (!(0.0..=1.0).contains(&control_share), format!("`gates.control_share` is {control_share}, wanted 0 to 1")),
             (

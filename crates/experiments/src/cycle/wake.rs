@@ -7,8 +7,8 @@ use dataset::FragmentIndex;
 use language::PrefixChecker;
 use models::decoder::{Decoder, DecoderConfig};
 use models::emitter::{
-    BeamConfig, BoundVocabulary, Emitter, EmitterConfig, Growth, SEPARATOR, Symbol, UNKNOWN, Vocabulary,
-    WordVocabulary, best, exact_match,
+    BeamConfig, BoundVocabulary, Emitter, EmitterConfig, Growth, SEPARATOR, UNKNOWN, Vocabulary, WordVocabulary, best,
+    exact_match,
 };
 use models::training::checkpoint::MODEL;
 use models::training::{Objective, Outcome, TrainConfig, train};
@@ -160,16 +160,17 @@ impl Wake<'_> {
         if launch.run.join(MODEL).is_file() {
             return Ok(Some(load_emitter(launch.run, launch.device)?.model));
         }
+        let learned = before.map(|before| load_emitter(&before.run.join(EMITTER), launch.device)).transpose()?;
         let mut config = settings.model;
-        config.tokens = config.tokens.max(self.samples.longest());
+        let old = learned.as_ref().map_or(0, |learned| learned.record.model.config.tokens);
+        config.tokens = config.tokens.max(self.samples.longest()).max(old);
         let shape = EmitterShape { config, vocabulary: self.vocabulary.clone(), words: self.words.clone() };
         let precision = settings.precision.on(launch.device);
         let parameters = Parameters::new(launch.device, precision, launch.seed);
         let objective =
             EmitterObjective::new(&shape, settings.batch.0, launch.seed, self.table, self.samples, parameters)?;
-        if let Some(before) = before {
-            let learned = load_emitter(&before.run.join(EMITTER), launch.device)?.parameters;
-            before.growth.apply(&learned.masters(), &objective.parameters, &objective.model.tables())?;
+        if let (Some(before), Some(learned)) = (before, learned) {
+            before.growth.apply(&learned.parameters.masters(), &objective.parameters, &objective.model.tables())?;
         }
         let record = self.record(Phase::Emitter, shape, settings.batch.0, precision, launch.seed);
         let finished = trained(&objective, &settings.train, launch, &record)?;
@@ -182,16 +183,17 @@ impl Wake<'_> {
         if launch.run.join(MODEL).is_file() {
             return Ok(Some(load_decoder(launch.run, launch.device)?.model));
         }
+        let learned = before.map(|before| load_decoder(&before.run.join(DECODER), launch.device)).transpose()?;
         let mut config = settings.model;
-        config.tokens = config.tokens.max(self.samples.longest());
+        let old = learned.as_ref().map_or(0, |learned| learned.record.model.config.tokens);
+        config.tokens = config.tokens.max(self.samples.longest()).max(old);
         let shape = DecoderShape { config, vocabulary: self.vocabulary.clone() };
         let precision = settings.precision.on(launch.device);
         let parameters = Parameters::new(launch.device, precision, launch.seed);
         let objective =
             DecoderObjective::new(&shape, settings.batch.0, launch.seed, self.table, self.samples, parameters)?;
-        if let Some(before) = before {
-            let learned = load_decoder(&before.run.join(DECODER), launch.device)?.parameters;
-            before.growth.apply(&learned.masters(), &objective.parameters, &objective.model.tables())?;
+        if let (Some(before), Some(learned)) = (before, learned) {
+            before.growth.apply(&learned.parameters.masters(), &objective.parameters, &objective.model.tables())?;
         }
         let record = self.record(Phase::Decoder, shape, settings.batch.0, precision, launch.seed);
         let finished = trained(&objective, &settings.train, launch, &record)?;
@@ -202,7 +204,7 @@ impl Wake<'_> {
     pub fn scores(&self, policy: &Policy, written: &mut Written) -> Result<WakeScores> {
         let bound = self.vocabulary.bind(&mut written.store)?;
         let frames = every(&self.samples.held_out, self.settings.judged);
-        let tokens = self.token_counts(&policy.emitter, &bound, &frames)?;
+        let tokens = self.token_counts(&policy.emitter, &frames)?;
         let error = measured(&policy.decoder, self.table, &frames, &self.samples.targets(&frames))?;
         let emitted = every(&self.samples.held_out, self.settings.emitted);
         let programs = self.emitted(&policy.emitter, &bound, written, &emitted)?;
@@ -228,7 +230,7 @@ impl Wake<'_> {
     }
 
     /// How many tokens are right under teacher forcing. The separator belongs to the task, the end to the motion's structure.
-    fn token_counts(&self, emitter: &Emitter, bound: &BoundVocabulary, frames: &[usize]) -> Result<TokenCounts> {
+    fn token_counts(&self, emitter: &Emitter, frames: &[usize]) -> Result<TokenCounts> {
         let mut counts = TokenCounts::default();
         for chunk in frames.chunks(CHUNK) {
             let batch = self.samples.emitter_batch(self.table, chunk, emitter.config().words)?;
@@ -236,16 +238,14 @@ impl Wake<'_> {
             for (frame, correct) in chunk.iter().zip(correct) {
                 let target = self.samples.target(*frame);
                 let mut in_task = true;
-                for (id, correct) in target.ids.iter().zip(correct) {
-                    // All names are known, so that what is unknown in a motion is a number. It cannot be written.
-                    let unknown = *id == UNKNOWN;
-                    let is_number = unknown || bound.symbol(*id).is_some_and(Symbol::is_number);
+                for ((id, is_number), correct) in target.ids.iter().zip(&target.numbers).zip(correct) {
                     let kind = match (in_task, is_number) {
                         (true, _) => &mut counts.task,
                         (false, true) => &mut counts.numbers,
                         (false, false) => &mut counts.structure,
                     };
-                    kind.right += if unknown { 0.0 } else { f64::from(correct) };
+                    // What the vocabulary does not have cannot be written.
+                    kind.right += if *id == UNKNOWN { 0.0 } else { f64::from(correct) };
                     kind.all += 1.0;
                     in_task &= *id != SEPARATOR;
                 }

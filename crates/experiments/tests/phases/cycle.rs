@@ -24,6 +24,8 @@ fn settings() -> RunSettings {
         }
         sets.push(format!("{section}.train.checkpoint_every=2"));
     }
+    // Less than any program needs, so that the models' room for programs changes with the library.
+    sets.extend(["wake.emitter.model.tokens=8", "wake.decoder.model.tokens=8"].map(str::to_owned));
     sets.extend(
         ["wake.judged=16", "wake.emitted=4", "wake.beam.width=2", "cycle.refactor.max_judged=4"].map(str::to_owned),
     );

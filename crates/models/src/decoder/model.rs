@@ -3,7 +3,7 @@
 use candle_core::{D, DType, Device, Tensor};
 
 use super::config::DecoderConfig;
-use crate::embedding::{Embedding, repeated};
+use crate::embedding::{Embedding, GrowingTables, repeated};
 use crate::emitter::{PAD, filled};
 use crate::error::{Error, Result};
 use crate::layers::Linear;
@@ -132,9 +132,12 @@ impl Decoder {
         self.symbols
     }
 
-    /// The names of the tables that grow with the vocabulary.
-    pub fn tables(&self) -> Vec<String> {
-        vec![self.tokens.weight.name().to_owned()]
+    /// The tables that grow with vocabulary and programs.
+    pub fn tables(&self) -> GrowingTables {
+        GrowingTables {
+            symbols: vec![self.tokens.weight.name().to_owned()],
+            places: vec![self.term_place.name().to_owned()],
+        }
     }
 
     /// The part of a pass that does not depend on chunk and flow time.

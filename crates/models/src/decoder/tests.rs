@@ -208,8 +208,11 @@ fn sizes_are_those_of_the_formula() {
 fn a_grown_decoder_does_the_same_with_old_terms() {
     let (batch, noise) = golden_batch();
     let (parameters, decoder) = golden_model(Form::Fused, WIDTHS, Precision::F32);
-    let (grown_parameters, grown) = made(&golden_config(Form::Fused), WIDTHS, 19, Precision::F32);
-    assert_eq!(grown.tables(), ["term.tokens.weight"]);
+    let config = golden_config(Form::Fused);
+    let longer = DecoderConfig { tokens: config.tokens + 3, ..config };
+    let (grown_parameters, grown) = made(&longer, WIDTHS, 19, Precision::F32);
+    assert_eq!(grown.tables().symbols, ["term.tokens.weight"]);
+    assert_eq!(grown.tables().places, ["term.place"]);
     embedding::grow(&parameters.masters(), &grown_parameters, &grown.tables(), &[vec![5, 9], vec![]]).unwrap();
     let chunks = |decoder: &Decoder| decoder.sample(&batch.condition, &noise.start).unwrap();
     assert_eq!(distance(&chunks(&grown), &chunks(&decoder)), 0.0);

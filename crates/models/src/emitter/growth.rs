@@ -7,7 +7,7 @@ use language::{Head, Signature, TermStore, Token, tokens_of};
 
 use super::symbol::Symbol;
 use super::vocabulary::{UNKNOWN, Vocabulary};
-use crate::embedding;
+use crate::embedding::{self, GrowingTables};
 use crate::error::{Error, Result};
 use crate::parameters::Parameters;
 
@@ -53,7 +53,7 @@ impl Growth {
     /// old tokens and all other weights stay bit by bit, so old tokens score as before and only the softmax's sum is larger.
     ///
     /// Moments of the optimizer are not carried over: they start again with the next run of the trainer.
-    pub fn apply(&self, learned: &BTreeMap<String, Tensor>, grown: &Parameters, tables: &[String]) -> Result<()> {
+    pub fn apply(&self, learned: &BTreeMap<String, Tensor>, grown: &Parameters, tables: &GrowingTables) -> Result<()> {
         embedding::grow(learned, grown, tables, &self.sources)
     }
 }

@@ -5,7 +5,7 @@ use candle_core::{DType, Device, Tensor};
 use super::config::{EmitterConfig, Symbols};
 use super::vocabulary::{BOS, PAD};
 use super::words::NO_WORD;
-use crate::embedding::{Embedding, repeated};
+use crate::embedding::{Embedding, GrowingTables, repeated};
 use crate::error::{Error, Result};
 use crate::layers::Linear;
 use crate::parameters::{Init, Parameter, Scope};
@@ -152,10 +152,13 @@ impl Emitter {
         self.symbols
     }
 
-    /// The names of the tables that grow with the vocabulary.
-    pub fn tables(&self) -> Vec<String> {
+    /// The tables that grow with vocabulary and programs.
+    pub fn tables(&self) -> GrowingTables {
         let tables = std::iter::once(&self.tokens).chain(&self.output);
-        tables.map(|table| table.weight.name().to_owned()).collect()
+        GrowingTables {
+            symbols: tables.map(|table| table.weight.name().to_owned()).collect(),
+            places: vec![self.place.name().to_owned()],
+        }
     }
 
     /// What each token scores as the next one, with gradients.

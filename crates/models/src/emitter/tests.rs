@@ -393,7 +393,7 @@ fn a_grown_emitter_scores_old_tokens_as_before() {
         .filter(|id| *id != UNKNOWN)
         .collect();
     assert!(of_body.len() >= 5);
-    for name in grown.tables() {
+    for name in grown.tables().symbols {
         let rows = after[&name].to_vec2::<f32>().unwrap();
         let mean = of_body.iter().map(|id| rows[*id as usize][3]).sum::<f32>() / of_body.len() as f32;
         assert!((rows[old][3] - mean).abs() < 1e-6, "{name}");

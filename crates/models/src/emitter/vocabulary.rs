@@ -56,6 +56,8 @@ pub struct BoundVocabulary {
 pub struct Encoded {
     /// The symbols, with [`SEPARATOR`] between programs and [`EOS`] at the end.
     pub ids: Vec<u32>,
+    /// For each of them whether it is a quantity rather than a name or syntax, known or not.
+    pub numbers: Vec<bool>,
     /// How many of them are [`UNKNOWN`].
     pub unknown: usize,
 }
@@ -159,23 +161,33 @@ impl BoundVocabulary {
         self.symbols.get(id as usize).copied().flatten()
     }
 
-    /// The numbers of a token's symbols, [`UNKNOWN`] for those that have none.
+    /// The number of a symbol, [`UNKNOWN`] if it has none.
+    pub fn id(&self, symbol: Symbol) -> u32 {
+        self.ids.get(&symbol).copied().unwrap_or(UNKNOWN)
+    }
+
+    /// The numbers of a token's symbols.
     pub fn ids_of(&self, token: Token) -> Vec<u32> {
-        Symbol::of(token).iter().map(|symbol| self.ids.get(symbol).copied().unwrap_or(UNKNOWN)).collect()
+        Symbol::of(token).into_iter().map(|symbol| self.id(symbol)).collect()
     }
 
     /// Programs one after the other: `t₁ <separator> t₂ … <eos>`.
     pub fn encode(&self, store: &TermStore, terms: &[TermId]) -> Encoded {
-        let mut ids = Vec::new();
+        let (mut ids, mut numbers) = (Vec::new(), Vec::new());
         for (at, &term) in terms.iter().enumerate() {
             if at > 0 {
                 ids.push(SEPARATOR);
+                numbers.push(false);
             }
-            ids.extend(tokens_of(store, term).into_iter().flat_map(|token| self.ids_of(token)));
+            for symbol in tokens_of(store, term).into_iter().flat_map(Symbol::of) {
+                ids.push(self.id(symbol));
+                numbers.push(symbol.is_number());
+            }
         }
         ids.push(EOS);
+        numbers.push(false);
         let unknown = ids.iter().filter(|id| **id == UNKNOWN).count();
-        Encoded { ids, unknown }
+        Encoded { ids, numbers, unknown }
     }
 
     /// Back to tokens, one list for each program, up to the first [`EOS`]. Special symbols inside are left out, and so is

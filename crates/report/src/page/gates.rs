@@ -21,7 +21,7 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
     );
     put!(
         out,
-        "are equivalent (D<sub>φ</sub> ≤ ε<sub>t</sub>), returns change by less than ε and half of what standing still changes, and "
+        "are equivalent (D<sub>φ</sub> ≤ ε<sub>t</sub>), returns change by less than ε (smaller where even standing still changes little), and "
     );
     put!(out, "everything gets shorter. In the small figures the tick is the limit.</p>\n");
     if report.candidates.iter().all(|candidate| candidate.returns.verdict == Verdict::Inactive) {
