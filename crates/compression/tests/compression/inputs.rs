@@ -73,7 +73,7 @@ fn all_bad_programs_are_listed() {
     );
 }
 
-/// Compresses in a thread with the default stack. What is quadratic in the size of these programs would not come back.
+/// Compresses in a thread with the default stack. How long it takes is not asserted: a busy machine would decide it.
 fn in_a_thread(texts: Vec<String>, cost: CostKind) {
     let run = move || {
         let corpus = corpus(&texts);
