@@ -32,6 +32,7 @@
 //! ```
 
 mod check;
+mod figure;
 mod json_number;
 mod learning;
 mod motion;
@@ -39,6 +40,7 @@ mod page;
 mod programs;
 mod report;
 
+pub use figure::Figure;
 pub use learning::{Iteration, LossTerm, Series, TrainingPhase};
 pub use motion::{ClusterMap, Episode, Example, Picture, Skill, Span};
 pub use page::render;
