@@ -119,11 +119,11 @@ impl From<experiments::Error> for Failure {
             Error::NoFeatures { advice, .. } => Problem::new(message).hint(advice).into(),
             Error::RunExists { .. } => Problem::new(message)
                 .fact("expected", "a directory that is empty or does not exist")
-                .hint("go on with `--resume`, or give another `--out`")
+                .hint("continue the run with `--resume`, or give another `--out`")
                 .into(),
             Error::Settings(list) => match &list[..] {
                 [_] => Problem::new(message).into(),
-                _ => Problem::new("there are settings that cannot be").list(list).into(),
+                _ => Problem::new("invalid settings").list(list).into(),
             },
             _ => Problem::new(message).into(),
         }

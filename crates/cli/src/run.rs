@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use experiments::cycle::driver::SUMMARY;
-use experiments::cycle::summary::WakeResult;
-use experiments::cycle::{RunOptions, RunSettings, RunSummary, run as run_loop};
+use experiments::cycle::summary::{PolicyResult, Rewriting};
+use experiments::cycle::wake::value_of;
+use experiments::cycle::{RunSettings, RunSummary, run as run_loop};
 use serde_json::json;
 
 use crate::args::KeyArgs;
@@ -13,7 +14,7 @@ use crate::command_line;
 use crate::failure::{Failure, Problem};
 use crate::files;
 use crate::table::{Align, table};
-use crate::train::{FeatureArgs, HowArgs, SourceArgs, Stages, of_sections, prepared, stop_flag};
+use crate::train::{FeatureArgs, HowArgs, Place, SourceArgs, interrupted, of_sections, prepared, watched};
 
 /// What the demo is made from.
 pub(crate) const DEMO_DATASET: &str = "embedded:libero_goal_mini";
@@ -52,26 +53,29 @@ pub(crate) struct DemoArgs {
 pub(crate) fn run(options: &RunArgs) -> Result<(), Failure> {
     let settings = RunSettings::resolve(&options.preset, &options.how.sets)?;
     let outs = outs(&options.dataset, &options.out)?;
+    let place = Place::open(&options.how.compute)?;
     let mut made = Vec::new();
     for (dataset, out) in options.dataset.iter().zip(outs) {
         let source = SourceArgs { dataset: dataset.clone(), features: options.features.clone() };
-        let summary = one(&source, &options.keys, &settings, &options.preset, &out, &options.how)?;
-        // Each at once, so that an error in a later one does not lose it.
-        if !options.how.compute.json {
+        let summary = one(&source, &options.keys, &settings, &options.preset, &out, &options.how, &place)?;
+        // Print each summary immediately so that a later failure does not lose it.
+        if !options.how.compute.json && place.is_first() {
             let gap = if made.is_empty() { "" } else { "\n" };
             files::print(format!("{gap}{}", story(&out, &summary)).as_bytes())?;
         }
         made.push((out, summary));
     }
-    if options.how.compute.json { print_json(&made) } else { Ok(()) }
+    if options.how.compute.json && place.is_first() { print_json(&made) } else { Ok(()) }
 }
 
 /// The whole loop on the dataset in the program.
 pub(crate) fn demo(options: &DemoArgs) -> Result<(), Failure> {
     let settings = RunSettings::resolve("demo", &options.how.sets)?;
     let source = SourceArgs { dataset: DEMO_DATASET.to_owned(), features: FeatureArgs::default() };
-    let summary = one(&source, &KeyArgs::default(), &settings, "demo", &options.out, &options.how)?;
+    let place = Place::open(&options.how.compute)?;
+    let summary = one(&source, &KeyArgs::default(), &settings, "demo", &options.out, &options.how, &place)?;
     match options.how.compute.json {
+        _ if !place.is_first() => Ok(()),
         true => print_json(&[(options.out.clone(), summary)]),
         false => files::print(story(&options.out, &summary).as_bytes()),
     }
@@ -84,40 +88,14 @@ fn one(
     preset: &str,
     out: &Path,
     how: &HowArgs,
+    place: &Place,
 ) -> Result<RunSummary, Failure> {
-    let (device, stop) = (how.compute.device.open()?, stop_flag()?);
     let prepared = prepared(source, keys, settings.world_model.model.horizon)?;
-    let mut stages = Stages::new();
-    let made = run_loop(
-        &prepared,
-        settings,
-        RunOptions {
-            out,
-            resume: how.resume,
-            preset,
-            seed: how.seed,
-            device: &device,
-            stop: Some(stop),
-            tell: &mut |told| stages.told(&told),
-            runs_on: on(&device),
-            command: command_line::again(source, keys, preset, out, how),
-        },
-    );
-    stages.finish();
-    made?.ok_or_else(|| stopped(out))
-}
-
-/// It was told to stop.
-pub(crate) fn stopped(out: &Path) -> Failure {
-    Problem::new("stopped; what is done is kept")
-        .fact("run", out.display())
-        .hint("the same command with `--resume` goes on where it stopped")
-        .into()
-}
-
-fn on(device: &experiments::Device) -> String {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    if device.is_cpu() { format!("cpu, {threads} threads") } else { "cuda".to_owned() }
+    let made = watched(|observer| {
+        let command = command_line::again(source, keys, preset, out, how);
+        run_loop(&prepared, settings, place.options(out, preset, how, command, observer))
+    });
+    made?.ok_or_else(|| interrupted(out))
 }
 
 /// The directory of each dataset's run: `out`, or one in it for each if there are several.
@@ -191,42 +169,38 @@ fn story(out: &Path, summary: &RunSummary) -> String {
             writeln!(text, "  {} : {}   {} uses, {:.1} nats", entry.name, entry.principal_type, entry.uses, entry.gain);
         let _ = writeln!(text, "    {}", entry.body);
     }
-    let rows = [("with the library", &summary.with_library), ("without", &summary.without_library)];
-    let _ = write!(
-        text,
-        "\nPolicy on held-out frames: what it writes rightly, and the error of its actions\n\n{}",
-        policies(&rows)
-    );
+    let _ = write!(text, "\nPolicies on held-out frames:\n\n{}", policies(&summary.arms));
     let _ = writeln!(text, "\nreport: {}  (open it in a browser)", out.join("report.html").display());
     let _ = writeln!(text, "figures: {}", out.join(SUMMARY).display());
     text
 }
 
-/// Held-out figures of policies, by name.
-pub(crate) fn policies(named: &[(&str, &WakeResult)]) -> String {
-    let columns = [
-        ("policy", Align::Left),
-        ("tasks", Align::Right),
-        ("skills", Align::Right),
-        ("numbers", Align::Right),
-        ("all tokens", Align::Right),
-        ("whole programs", Align::Right),
-        ("velocity error", Align::Right),
-        ("rewritten", Align::Right),
-        ("entries used", Align::Right),
-    ];
-    let row = |(name, WakeResult { scores, rewriting, .. }): &(&str, &WakeResult)| {
-        vec![
-            (*name).to_owned(),
-            format!("{:.3}", scores.task_accuracy),
-            format!("{:.3}", scores.structure_accuracy),
-            format!("{:.3}", scores.number_accuracy),
-            format!("{:.3}", scores.token_accuracy),
-            format!("{:.3}", scores.exact),
-            format!("{:.3}", scores.velocity),
-            format!("{}/{}", rewriting.rewritten, rewriting.demonstrations),
-            format!("{}/{}", rewriting.entries_used, rewriting.entries),
-        ]
+/// Held-out figures of policies, one column each.
+pub(crate) fn policies(arms: &[PolicyResult]) -> String {
+    let mut columns = vec![("", Align::Left), ("", Align::Left)];
+    columns.extend(arms.iter().map(|arm| (arm.name.as_str(), Align::Right)));
+    let mut names: Vec<(&str, &str)> = Vec::new();
+    for one in arms.iter().flat_map(|arm| &arm.measures) {
+        if !names.contains(&(&one.group, &one.name)) {
+            names.push((&one.group, &one.name));
+        }
+    }
+    let mut rows = Vec::new();
+    let mut last = "";
+    for (group, name) in names {
+        let shown = if group == last { String::new() } else { group.to_owned() };
+        last = group;
+        let value = |arm: &PolicyResult| {
+            value_of(&arm.measures, group, name).map_or("-".to_owned(), |value| format!("{value:.3}"))
+        };
+        rows.push([shown, name.to_owned()].into_iter().chain(arms.iter().map(value)).collect());
+    }
+    let count = |of: &dyn Fn(&Rewriting) -> String| -> Vec<String> {
+        arms.iter().map(|arm| arm.rewriting.as_ref().map_or("-".to_owned(), of)).collect()
     };
-    table(&columns, &named.iter().map(row).collect::<Vec<_>>())
+    let rewritten = count(&|one| format!("{}/{}", one.rewritten, one.demonstrations));
+    let used = count(&|one| format!("{}/{}", one.entries_used, one.entries));
+    rows.push(["library".to_owned(), "demonstrations rewritten".to_owned()].into_iter().chain(rewritten).collect());
+    rows.push([String::new(), "entries used".to_owned()].into_iter().chain(used).collect());
+    table(&columns, &rows)
 }

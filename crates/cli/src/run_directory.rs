@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use experiments::run::CONFIG;
+use experiments::run_dir::CONFIG;
 use serde_json::Value;
 
 use crate::failure::{Failure, Problem};
@@ -31,7 +31,7 @@ pub(crate) fn file_of(run: &Path, name: &str) -> Result<Option<PathBuf>, Failure
 pub(crate) fn unfinished(run: &Path, missing: &str) -> Problem {
     Problem::new(format!("the run in {} is not finished", shown(run)))
         .fact("missing", missing)
-        .hint("go on with the command that began it and `--resume`")
+        .hint("continue it: add `--resume` to the command that started it")
 }
 
 /// What made a directory.
@@ -42,10 +42,14 @@ enum Made {
 
 fn phase_of(run: &Path) -> Option<Made> {
     let config: Value = serde_json::from_slice(&fs::read(run.join(CONFIG)).ok()?).ok()?;
-    let phase = config["run"]["phase"].as_str().or(config["phase"].as_str());
-    match phase {
-        Some(phase) => Some(Made::Phase(format!("`{phase}`"))),
-        None => config["settings"]["cycle"].is_object().then_some(Made::Loop),
+    if let Some(phase) = config["run"]["phase"].as_str() {
+        return Some(Made::Phase(format!("`{phase}`")));
+    }
+    let sections: Vec<&String> = config["settings"].as_object()?.keys().collect();
+    let is_loop = ["world_model", "wake", "cycle"].iter().all(|name| sections.iter().any(|section| section == name));
+    match is_loop {
+        true => Some(Made::Loop),
+        false => sections.first().map(|section| Made::Phase(format!("`{section}`"))),
     }
 }
 

@@ -30,7 +30,7 @@ pub struct Teacher {
 impl Teacher {
     /// The world model of a finished run, by its directory.
     pub fn load(run: &Path, device: &Device) -> Result<Teacher> {
-        Ok(Teacher { loaded: load_world_model(run, device)?, hash: weights_hash(run)? })
+        Ok(Teacher { loaded: load_world_model(run, device)?, hash: weights_hash(run, Phase::WorldModel)? })
     }
 }
 

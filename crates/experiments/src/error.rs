@@ -51,7 +51,10 @@ pub enum Error {
         /// What it has.
         reason: String,
     },
-    /// Settings that cannot be, all of them.
+    /// The user interrupted the run; what is finished is stored.
+    #[error("interrupted; finished work is stored")]
+    Interrupted,
+    /// Invalid settings, all of them.
     #[error("{}", .0.join("; "))]
     Settings(Vec<String>),
     /// Things that do not belong together.
@@ -78,6 +81,14 @@ pub enum Error {
 /// What functions here return.
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// Maps an interruption to `None`.
+pub fn unless_interrupted<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Err(Error::Interrupted) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
 impl From<candle_core::Error> for Error {
     fn from(error: candle_core::Error) -> Error {
         Error::Models(error.into())
@@ -90,7 +101,7 @@ impl Error {
         |source| Error::File { path: path.to_owned(), source }
     }
 
-    /// As the trainer wants it from an objective.
+    /// As the trainer expects it from an objective.
     pub(crate) fn for_trainer(self) -> models::Error {
         match self {
             Error::Models(error) => error,

@@ -20,10 +20,12 @@ pub mod motor_library;
 pub mod prepared;
 pub mod recursive_pour;
 pub mod run;
+pub mod run_dir;
 pub mod scores;
 pub mod settings;
 pub mod source;
 pub mod summary;
+mod tables;
 pub mod world_model_phase;
 
 pub use candle_core::Device;

@@ -9,11 +9,11 @@
 //! | `task_index` (a), the bound | | contrast by `task_index` |
 //! | `untrained` | first weights | first weights |
 //!
-//! Phase C is run without and with vision. A cell is a directory with the runs of its phases; once it has its `result.json`
-//! it is never run again, and a phase that was stopped goes on from its checkpoint. `raw windows` are scored once a dataset.
+//! Phase C is run without and with vision. Each dataset has a run directory and each cell is a stage of it: a finished cell is
+//! never computed again, and an interrupted phase resumes from its checkpoint. `raw windows` are scored once per dataset.
 //!
 //! ```text
-//! <out>/<dataset>/{settings, raw}.json
+//! <out>/<dataset>/{config, raw}.json
 //! <out>/<dataset>/<mode>/seed-0/{world-model, amortizer, amortizer-vision}/
 //! <out>/<dataset>/<mode>/seed-0/result.json
 //! <out>/results.json, <out>/table.md
@@ -22,7 +22,7 @@
 mod table;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -34,12 +34,13 @@ use models::training::distributed::Alone;
 use models::training::{Outcome, Progress};
 use models::world_model::ContrastMode;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::amortizer_phase::{Teacher, train_amortizer};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, unless_interrupted};
 use crate::prepared::Prepared;
-use crate::run::{Launch, read_json, write_json};
+use crate::run::Launch;
+use crate::run_dir::{RunDir, stored};
 use crate::scores::Scores;
 use crate::settings::{AmortizerSettings, Mode as Supervision, WorldModelSettings};
 use crate::summary;
@@ -47,15 +48,6 @@ use crate::world_model_phase::train_world_model;
 
 pub(crate) use self::table::statistic;
 pub use self::table::{Entry, Matrix, Statistic, matrix};
-
-/// The file of a finished cell.
-const RESULT: &str = "result.json";
-
-/// The file of a dataset's raw windows.
-const RAW: &str = "raw.json";
-
-/// The file of what a dataset's cells were made with.
-const MADE_WITH: &str = "settings.json";
 
 /// How the embedding comes to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -135,7 +127,7 @@ impl FromStr for Mode {
     }
 }
 
-/// What a cell came to.
+/// The result of a cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellResult {
@@ -172,56 +164,33 @@ pub struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// Where a cell is.
-    pub fn folder(&self, dataset: &str, mode: Mode, seed: u64) -> PathBuf {
-        self.out.join(dataset).join(mode.name()).join(format!("seed-{seed}"))
+    /// The stage of a cell within the run directory of its dataset.
+    fn stage(mode: Mode, seed: u64) -> String {
+        format!("{mode}/seed-{seed}/result")
     }
 
-    /// What a finished cell came to.
+    /// The result of a finished cell.
     pub fn result(&self, dataset: &str, mode: Mode, seed: u64) -> Result<Option<CellResult>> {
-        let path = self.folder(dataset, mode, seed).join(RESULT);
-        path.exists().then(|| read_json(&path)).transpose()
+        stored(&self.out.join(dataset), &Plan::stage(mode, seed))
     }
 
-    /// Refuses a directory whose cells were made with other settings, or on other data of the same name: their results would
-    /// be taken for these.
-    fn settle(&self, prepared: &Prepared) -> Result<()> {
-        let folder = self.out.join(&prepared.source.name);
-        let path = folder.join(MADE_WITH);
-        let now = json!({
-            "world_model": self.world_model,
-            "amortizer": self.amortizer,
-            "data": prepared.source.record(),
+    /// The run directory of a dataset. One whose cells were made with other settings, or on other data of the same name, is
+    /// refused: their results would be mistaken for these.
+    fn open(&self, prepared: &Prepared) -> Result<RunDir> {
+        let config = json!({
+            "settings": { "world_model": self.world_model, "amortizer": self.amortizer },
+            "source": prepared.source.record(),
             "held_out": prepared.split.held_out.iter().map(|episode| episode.at()).collect::<Vec<_>>(),
         });
-        if !path.exists() {
-            make_parent(&path)?;
-            return write_json(&path, &now);
-        }
-        let mut other = Vec::new();
-        differences(&read_json(&path)?, &now, "", &mut other);
-        if other.is_empty() {
-            return Ok(());
-        }
-        other.truncate(SHOWN);
-        let (folder, other) = (folder.display(), other.join(", "));
-        Err(Error::Mismatch(format!("the cells in `{folder}` were made otherwise ({other}); give another directory")))
+        RunDir::open(&self.out.join(&prepared.source.name), true, &config, Arc::new(Alone::default()))
     }
 
     /// Raw windows of a dataset, scored once.
     pub fn raw(&self, prepared: &Prepared) -> Result<Scores> {
-        self.settle(prepared)?;
-        let path = self.out.join(&prepared.source.name).join(RAW);
-        if path.exists() {
-            return read_json(&path);
-        }
-        let scores = summary::raw_windows(prepared)?;
-        make_parent(&path)?;
-        write_json(&path, &scores)?;
-        Ok(scores)
+        self.open(prepared)?.stage("raw", &(), || summary::raw_windows(prepared))
     }
 
-    /// Runs a cell, or what is missing of it. `None` if it was told to stop.
+    /// Computes a cell, or what is missing of it. `None` if the user interrupted it.
     pub fn run(
         &self,
         prepared: &Prepared,
@@ -229,25 +198,19 @@ impl Plan<'_> {
         seed: u64,
         progress: &mut dyn FnMut(&str, &Progress),
     ) -> Result<Option<CellResult>> {
-        self.settle(prepared)?;
-        let dataset = &prepared.source.name;
-        if let Some(done) = self.result(dataset, mode, seed)? {
-            return Ok(Some(done));
-        }
-        let started = Instant::now();
-        let folder = self.folder(dataset, mode, seed);
-        let sees = !prepared.source.caches.is_empty();
-        let Some((world_model, amortizer, with_vision)) = (match mode {
-            Mode::Untrained => Some(self.untrained(prepared, seed, sees)?),
-            _ => self.trained(prepared, mode, seed, &folder, sees, progress)?,
-        }) else {
-            return Ok(None);
-        };
-        let seconds = started.elapsed().as_secs_f64();
-        let result = CellResult { dataset: dataset.clone(), mode, seed, seconds, world_model, amortizer, with_vision };
-        make_parent(&folder.join(RESULT))?;
-        write_json(&folder.join(RESULT), &result)?;
-        Ok(Some(result))
+        let run = self.open(prepared)?;
+        let cell = run.stage(&Plan::stage(mode, seed), &(), || {
+            let started = Instant::now();
+            let folder = run.path(&format!("{mode}/seed-{seed}"));
+            let sees = !prepared.source.caches.is_empty();
+            let (world_model, amortizer, with_vision) = match mode {
+                Mode::Untrained => self.untrained(prepared, seed, sees)?,
+                _ => self.trained(prepared, mode, seed, &folder, sees, progress)?,
+            };
+            let (dataset, seconds) = (prepared.source.name.clone(), started.elapsed().as_secs_f64());
+            Ok::<_, Error>(CellResult { dataset, mode, seed, seconds, world_model, amortizer, with_vision })
+        });
+        unless_interrupted(cell)
     }
 
     fn untrained(&self, prepared: &Prepared, seed: u64, sees: bool) -> Result<Columns> {
@@ -271,7 +234,7 @@ impl Plan<'_> {
         folder: &Path,
         sees: bool,
         progress: &mut dyn FnMut(&str, &Progress),
-    ) -> Result<Option<Columns>> {
+    ) -> Result<Columns> {
         let mut world_model = None;
         let mut teacher = None;
         if let Some(contrast) = mode.contrast() {
@@ -282,7 +245,7 @@ impl Plan<'_> {
                 let mut tell = |told: &Progress| progress("world model", told);
                 let outcome = train_world_model(prepared, &settings, self.launch(&run, seed, &mut tell))?;
                 if matches!(outcome, Outcome::Stopped(_)) {
-                    return Ok(None);
+                    return Err(Error::Interrupted);
                 }
                 // What a finished phase would go on from is several times its result.
                 forget_checkpoints(&run)?;
@@ -299,14 +262,13 @@ impl Plan<'_> {
                 let launch = self.launch(&run, seed, &mut tell);
                 let outcome = train_amortizer(prepared, &settings, teacher.as_ref(), launch)?;
                 if matches!(outcome, Outcome::Stopped(_)) {
-                    return Ok(None);
+                    return Err(Error::Interrupted);
                 }
                 forget_checkpoints(&run)?;
             }
             scores.push(summary::amortizer_scores(prepared, &run, self.device)?);
         }
-        let mut scores = scores.into_iter();
-        Ok(scores.next().map(|blind| (world_model, blind, scores.next())))
+        Ok((world_model, scores[0], scores.get(1).copied()))
     }
 
     fn student(&self, vision: bool, supervision: Supervision) -> AmortizerSettings {
@@ -330,33 +292,8 @@ impl Plan<'_> {
     }
 }
 
-/// How many differences a message names.
-const SHOWN: usize = 5;
-
-/// The places at which two records differ, with both values.
-fn differences(was: &Value, is: &Value, place: &str, found: &mut Vec<String>) {
-    match (was, is) {
-        (Value::Object(was), Value::Object(is)) => {
-            for name in was.keys().chain(is.keys().filter(|name| !was.contains_key(*name))) {
-                let inside = if place.is_empty() { name.clone() } else { format!("{place}.{name}") };
-                let of = |record: &serde_json::Map<String, Value>| record.get(name).cloned().unwrap_or(Value::Null);
-                differences(&of(was), &of(is), &inside, found);
-            }
-        }
-        _ if was == is => {}
-        _ => found.push(format!("`{place}` was {was}, is {is}")),
-    }
-}
-
 /// z_T, k_χ, k_χ with vision.
 type Columns = (Option<Scores>, Scores, Option<Scores>);
-
-fn make_parent(path: &Path) -> Result<()> {
-    match path.parent() {
-        Some(folder) => std::fs::create_dir_all(folder).map_err(Error::file(folder)),
-        None => Ok(()),
-    }
-}
 
 fn forget_checkpoints(run: &Path) -> Result<()> {
     Ok(checkpoint::prune(run, 0)?)

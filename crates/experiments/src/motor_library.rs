@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use skills::{PhaseScores, ReplayScores, StrictConfig, StrictRun, motions_in, strict_sweep};
 
 use crate::amortizer_phase::Teacher;
-use crate::cycle::Told;
+use crate::cycle::Event;
 use crate::cycle::classes::Classes;
 use crate::cycle::corpus::{Corpus, Subject};
 use crate::cycle::demonstrations::{Demonstrations, rows};
@@ -45,8 +45,8 @@ pub struct MotorOptions<'a> {
     pub device: &'a Device,
     /// Set by someone else to end it early.
     pub stop: Option<&'a AtomicBool>,
-    /// Hears how it goes.
-    pub tell: &'a mut dyn FnMut(Told<'_>),
+    /// Called with the progress.
+    pub observer: &'a mut dyn FnMut(Event<'_>),
 }
 
 /// Where the classes of segments come from.
@@ -130,13 +130,13 @@ pub struct MotorReport {
 /// # Errors
 /// On a world model of other features, or one that has learned from what is held out.
 pub fn motor_library(prepared: &Prepared, teacher: &Teacher, options: MotorOptions<'_>) -> Result<Option<MotorReport>> {
-    let MotorOptions { cycle, seed, device, stop, tell } = options;
+    let MotorOptions { cycle, seed, device, stop, observer } = options;
     let loaded = &teacher.loaded;
     loaded.check(prepared)?;
-    tell(Told::Stage { name: "strict tokens", done: false });
+    observer(Event::Stage { name: "strict tokens", done: false });
     let strict = strict(prepared, cycle, seed)?;
 
-    tell(Told::Stage { name: "segments and their classes", done: false });
+    observer(Event::Stage { name: "segments and their classes", done: false });
     let (precision, discount) = (loaded.parameters.precision(), loaded.record.model.discount);
     let table = prepared.table(loaded.record.scales.clone(), device, precision, discount)?;
     let demonstrations = Demonstrations::new(prepared, &cycle.segments)?;
@@ -144,10 +144,10 @@ pub fn motor_library(prepared: &Prepared, teacher: &Teacher, options: MotorOptio
     let behaviour = Classes::new(prepared, &demonstrations, loaded, &table, &cycle.classes, of_classes)?;
     let bench = Bench { prepared, teacher, table, demonstrations, cycle, seed, stop };
     let mut skills = Vec::new();
-    let Some(found) = bench.library(Tokens::Behaviour, &behaviour, tell)? else { return Ok(None) };
+    let Some(found) = bench.library(Tokens::Behaviour, &behaviour, observer)? else { return Ok(None) };
     skills.push(found);
     let actions = behaviour.by_actions(prepared, &bench.demonstrations, &cycle.classes, of_classes)?;
-    let Some(found) = bench.library(Tokens::Actions, &actions, tell)? else { return Ok(None) };
+    let Some(found) = bench.library(Tokens::Actions, &actions, observer)? else { return Ok(None) };
     skills.push(found);
 
     let demonstrations = &bench.demonstrations;
@@ -196,13 +196,13 @@ impl Bench<'_> {
         &self,
         tokens: Tokens,
         classes: &Classes,
-        tell: &mut dyn FnMut(Told<'_>),
+        observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<Option<SkillLibrary>> {
         let name = match tokens {
             Tokens::Behaviour => "library of skills by behaviour",
             Tokens::Actions => "library of skills by actions",
         };
-        tell(Told::Stage { name, done: false });
+        observer(Event::Stage { name, done: false });
         let Bench { prepared, demonstrations, cycle, .. } = self;
         let corpus = Corpus::new(prepared, demonstrations, classes, &cycle.alphabet)?;
         let training = demonstrations.which(false);
@@ -218,8 +218,8 @@ impl Bench<'_> {
             model: &self.teacher.loaded.model,
         };
         let gates = Gates::new(scene, &cycle.gates, mix(self.seed, b"verifier"));
-        let mut told = |candidate: &_, figures: &_| tell(Told::Judged { candidate, figures });
-        let refactored = grown(&gates, None, &cycle.refactor, 1, self.stop, &mut told)?;
+        let mut judged = |candidate: &_, figures: &_| observer(Event::Judged { candidate, figures });
+        let refactored = grown(&gates, None, &cycle.refactor, 1, self.stop, &mut judged)?;
         let Some(refactored) = refactored else { return Ok(None) };
 
         let (written, compiled) = corpus.compiled(&refactored.library, cycle.refactor.strategy)?;

@@ -8,10 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use candle_core::Device;
 use dataset::{Dataset, EpisodeId, FragmentId, FragmentIndex, PROBE_SIZE, Split, probe};
-use models::{FragmentTable, Precision, Scales, TableOptions};
+use models::{FragmentTable, Precision, Scales};
 
 use crate::error::Result;
 use crate::source::Source;
+use crate::tables::Tables;
 
 /// The column with the true skills.
 const PHASE: &str = "phase";
@@ -37,6 +38,8 @@ pub struct Prepared {
     pub held_out: HeldOut,
     /// How numbers are standardised: by the training episodes.
     pub scales: Scales,
+    /// The dataset on devices.
+    tables: Tables,
 }
 
 /// Fragments that are not learned from, with labels.
@@ -78,13 +81,17 @@ impl Prepared {
         });
         let clusters = tasks.iter().collect::<BTreeSet<_>>().len();
         let held_out = HeldOut { probe: drawn, tasks, phases, episodes, clusters, index };
-        Ok(Prepared { split, training, held_out, scales, source })
+        Ok(Prepared { split, training, held_out, scales, source, tables: Tables::default() })
     }
 
-    /// The dataset on a device.
+    /// The dataset on a device. It is laid out once for each device, precision and scales, however often it is asked for.
     pub fn table(&self, scales: Scales, device: &Device, precision: Precision, discount: f64) -> Result<FragmentTable> {
-        let options = TableOptions { device: device.clone(), precision, discount };
-        Ok(FragmentTable::new(&self.source.dataset, &self.source.caches, scales, &options)?)
+        self.tables.get(&self.source, scales, device, precision, discount)
+    }
+
+    /// How often the dataset was standardised and uploaded.
+    pub fn tables_laid_out(&self) -> usize {
+        self.tables.count()
     }
 
     /// The phases of some fragments of an index, where the dataset has phases.

@@ -1,7 +1,7 @@
-//! Run directories: how a phase was made, and how its result is loaded again.
+//! Trained models: how a training is started, what a model records about itself, and how it is loaded again.
 //!
-//! `config.json` is written before the first step. What is needed to load a model again is in its safetensors file as well,
-//! so a model can be moved without its directory.
+//! `config.json` is written before the first step. Everything needed to load a model is in its safetensors file as well, so
+//! a model can be moved without its directory.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -27,11 +27,9 @@ use serde_json::{Value, json};
 use crate::cycle::{DecoderShape, EmitterShape};
 use crate::error::{Error, Result};
 use crate::prepared::Prepared;
+use crate::run_dir::{CONFIG, claim, write_json};
 use crate::settings::Mode;
 use crate::source::SourceRecord;
-
-/// The file with the resolved settings.
-pub const CONFIG: &str = "config.json";
 
 /// How many episodes a message names.
 const SHOWN: usize = 5;
@@ -71,6 +69,18 @@ pub enum Phase {
     Emitter,
     /// B, from programs to actions.
     Decoder,
+}
+
+impl Phase {
+    /// The directory of the phase within a run.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::WorldModel => "world_model",
+            Phase::Amortizer => "amortizer",
+            Phase::Emitter => "emitter",
+            Phase::Decoder => "decoder",
+        }
+    }
 }
 
 /// What a model carries: all that it needs to be used on data again. `M` is its shape.
@@ -222,66 +232,50 @@ pub fn load_decoder(run: &Path, device: &Device) -> Result<Loaded<Decoder, Decod
     })
 }
 
-/// The hash of a file, by which a teacher is known.
-pub(crate) fn weights_hash(run: &Path) -> Result<String> {
-    let path = run.join(MODEL);
+/// The directory of a model: the given one, or that of the phase within a run.
+pub fn directory_of(run: &Path, phase: Phase) -> PathBuf {
+    let inner = run.join(phase.name());
+    if inner.is_dir() && !run.join(MODEL).is_file() { inner } else { run.to_owned() }
+}
+
+/// The hash of a model's weights, by which a teacher is identified.
+pub(crate) fn weights_hash(run: &Path, phase: Phase) -> Result<String> {
+    let path = directory_of(run, phase).join(MODEL);
     let bytes = fs::read(&path).map_err(Error::file(&path))?;
     Ok(format!("{:016x}", models::noise::mix(0, &bytes)))
 }
 
 impl<'a> Launch<'a> {
-    /// Writes how the run is made, or refuses a directory with another one in it. Gives what the trainer wants.
+    /// Records how the model is made, or refuses a directory that holds another one. Returns what the trainer needs.
     pub(crate) fn begin<M: Serialize>(self, record: &Record<M>, train: &TrainConfig) -> Result<Options<'a>> {
-        let metadata = serde_json::to_value(record).map_err(|error| unwritten(self.run, &error))?;
+        let metadata = serde_json::to_value(record).map_err(|error| Error::Mismatch(error.to_string()))?;
         if self.transport.rank() == 0 {
-            let goes_on = self.refuse_others(&metadata)?;
-            fs::create_dir_all(self.run).map_err(Error::file(self.run))?;
-            // A run that goes on is what it was made as; whether that is what is asked for now, the trainer looks.
-            if !goes_on {
-                let config = json!({
-                    "version": env!("CARGO_PKG_VERSION"),
-                    "preset": self.preset,
-                    "train": train,
-                    "run": metadata,
-                });
-                write_json(&self.run.join(CONFIG), &config)?;
-            }
+            self.claim(&json!({
+                "version": env!("CARGO_PKG_VERSION"),
+                "preset": self.preset,
+                "train": train,
+                "run": metadata,
+            }))?;
         }
         let Launch { resume, transport, progress, stop, .. } = self;
         Ok(Options { resume, transport, progress, stop, metadata })
     }
 
-    /// Returns whether there is a run to go on with.
-    fn refuse_others(&self, metadata: &Value) -> Result<bool> {
+    fn claim(&self, config: &Value) -> Result<()> {
         let exists = |reason: &str| Error::RunExists { run: self.run.to_owned(), reason: reason.to_owned() };
-        if self.run.is_file() {
-            return Err(exists("is a file, wanted a directory to make"));
-        }
+        // A resumed training is compared with its checkpoint by the trainer; here only the phase must be the same.
+        let phase = json!({ "run": { "phase": config["run"]["phase"] } });
         let (finished, checkpoints) = (self.run.join(MODEL).exists(), checkpoint::list(self.run)?);
-        let has_run = finished || !checkpoints.is_empty();
-        if !self.resume && has_run {
-            return Err(exists("has a run in it"));
-        }
+        let known = claim(self.run, self.resume, finished || !checkpoints.is_empty(), &phase)?;
         if finished && checkpoints.is_empty() {
-            return Err(exists("has a finished run in it, and no checkpoint to go on from"));
+            return Err(exists("contains a finished training without a checkpoint to resume from"));
         }
-        let path = self.run.join(CONFIG);
-        if has_run && path.exists() {
-            let written: Value = read_json(&path)?;
-            if written["run"]["phase"] != metadata["phase"] {
-                return Err(exists("has a run of another phase in it"));
-            }
-        } else if !has_run && !path.exists() && has_files(self.run) {
-            return Err(exists("has other files in it"));
+        if known.is_none() {
+            fs::create_dir_all(self.run).map_err(Error::file(self.run))?;
+            write_json(&self.run.join(CONFIG), config)?;
         }
-        Ok(has_run && path.exists())
+        Ok(())
     }
-}
-
-/// Whether there is anything in a directory, but for a first file whose writing was cut short.
-pub(crate) fn has_files(run: &Path) -> bool {
-    let unfinished = beside(Path::new(CONFIG));
-    run.read_dir().into_iter().flatten().flatten().any(|entry| entry.file_name() != unfinished.as_os_str())
 }
 
 fn load<T, M: DeserializeOwned>(
@@ -291,11 +285,14 @@ fn load<T, M: DeserializeOwned>(
     weights: Weights,
     build: impl Fn(&mut Parameters, &Record<M>) -> Result<T>,
 ) -> Result<Loaded<T, M>> {
+    let run = &directory_of(run, phase);
     let path = run.join(MODEL);
     if !path.is_file() {
         let reason = match checkpoint::list(run)?.first() {
-            Some((step, _)) => format!("no `{MODEL}`: training stopped at step {step}; go on with `--resume`"),
-            None => format!("no `{MODEL}`, so it is no directory of a finished run"),
+            Some((step, _)) => {
+                format!("has no `{MODEL}`: training stopped at step {step}; continue it with `--resume`")
+            }
+            None => format!("has no `{MODEL}`: not the directory of a finished training"),
         };
         return Err(Error::Format { path: run.to_owned(), reason });
     }
@@ -332,39 +329,4 @@ fn metadata(path: &Path) -> Result<Value> {
     let header: Value = serde_json::from_slice(&header).map_err(|_| format("no file of weights: no JSON header"))?;
     let said = header["__metadata__"]["run"].as_str().ok_or_else(|| format("weights without a record of ours"))?;
     serde_json::from_str(said).map_err(|_| format("weights with a record that is no JSON"))
-}
-
-/// Reads JSON.
-pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
-    let text = fs::read(path).map_err(Error::file(path))?;
-    serde_json::from_slice(&text).map_err(|error| Error::Format { path: path.to_owned(), reason: error.to_string() })
-}
-
-/// Writes JSON beside its place and renames it.
-pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
-    write_text(path, &json_bytes(path, value)?)
-}
-
-/// What [`write_json`] writes; the path is for the message of a failure.
-pub(crate) fn json_bytes(path: &Path, value: &impl Serialize) -> Result<Vec<u8>> {
-    let mut text = serde_json::to_vec_pretty(value).map_err(|error| unwritten(path, &error))?;
-    text.push(b'\n');
-    Ok(text)
-}
-
-/// Writes a file beside its place and renames it.
-pub fn write_text(path: &Path, text: &[u8]) -> Result<()> {
-    let beside = beside(path);
-    fs::write(&beside, text).and_then(|()| fs::rename(&beside, path)).map_err(Error::file(path))
-}
-
-/// Where a file is written before it is renamed.
-fn beside(path: &Path) -> PathBuf {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".partial");
-    PathBuf::from(beside)
-}
-
-fn unwritten(path: &Path, error: &serde_json::Error) -> Error {
-    Error::Format { path: path.to_owned(), reason: format!("cannot be written: {error}") }
 }

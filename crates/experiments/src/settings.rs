@@ -19,11 +19,12 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 
 /// Names and texts of the presets, from small to large.
-pub const PRESETS: [(&str, &str); 6] = [
+pub const PRESETS: [(&str, &str); 7] = [
     ("demo", include_str!("../presets/demo.toml")),
     ("tiny", include_str!("../presets/tiny.toml")),
     ("pour", include_str!("../presets/pour.toml")),
     ("small", include_str!("../presets/small.toml")),
+    ("gpu", include_str!("../presets/gpu.toml")),
     ("m188", include_str!("../presets/m188.toml")),
     ("m430", include_str!("../presets/m430.toml")),
 ];
@@ -232,6 +233,27 @@ pub fn resolve<S: Settings>(preset: &str, sets: &[String]) -> Result<S> {
     let settings: S = serde_json::from_value(tree).map_err(|error| Error::Settings(vec![error.to_string()]))?;
     settings.validate()?;
     Ok(settings)
+}
+
+/// Settings `section.key=value` by section, each without the section's name, in the order of `sections`.
+///
+/// # Errors
+/// Names every setting that is in none of the sections.
+pub fn by_section(sets: &[String], sections: &[&str]) -> Result<Vec<Vec<String>>> {
+    let mut of = vec![Vec::new(); sections.len()];
+    let mut stray = Vec::new();
+    for set in sets {
+        let within = |section: &&str| set.trim().strip_prefix(*section).and_then(|rest| rest.strip_prefix('.'));
+        match sections.iter().enumerate().find_map(|(at, section)| within(section).map(|rest| (at, rest))) {
+            Some((at, rest)) => of[at].push(rest.to_owned()),
+            None => stray.push(format!(
+                "`{set}` is in none of the sections {}; write `section.key=value`, such as `{}.train.steps=100`",
+                sections.join(", "),
+                sections.first().unwrap_or(&"section"),
+            )),
+        }
+    }
+    if stray.is_empty() { Ok(of) } else { Err(Error::Settings(stray)) }
 }
 
 /// A TOML value, or else the text itself: quotes around names would have to be quoted for a shell again.

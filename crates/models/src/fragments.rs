@@ -104,19 +104,21 @@ impl FragmentTable {
                 Some(whole)
             }
         };
-        let returns = rewards_of(dataset).map(|rewards| -> Result<(Tensor, Tensor)> {
-            let after = returns_to_go(&rewards, dataset.spans(), *discount);
-            Ok((on(device, rewards)?, on(device, after)?))
-        });
         Ok(FragmentTable {
             features,
             states: table(&columns.states, &scales.states)?,
             actions: table(&columns.actions, &scales.actions)?,
-            returns: returns.transpose()?,
+            returns: returns_on(dataset, *discount, device)?,
             labels: columns.tasks.clone(),
             spans: dataset.spans().to_vec(),
             scales,
         })
+    }
+
+    /// The same data with returns to go under another discount. Everything else is shared, not copied.
+    pub fn with_discount(&self, dataset: &Dataset, discount: f64) -> Result<FragmentTable> {
+        let returns = returns_on(dataset, discount, self.states.device())?;
+        Ok(FragmentTable { returns, ..self.clone() })
     }
 
     /// The same with states in the place of features, for a dataset without cameras whose states are all there is to see.
@@ -218,6 +220,13 @@ impl FragmentTable {
         let episode = self.spans.partition_point(|span| span.frames.end <= frame);
         self.spans.get(episode).map_or(0, |span| span.frames.end - frame)
     }
+}
+
+/// Rewards and returns to go of all frames on a device, where the dataset has rewards.
+fn returns_on(dataset: &Dataset, discount: f64, device: &Device) -> Result<Option<(Tensor, Tensor)>> {
+    let Some(rewards) = rewards_of(dataset) else { return Ok(None) };
+    let after = returns_to_go(&rewards, dataset.spans(), discount);
+    Ok(Some((on(device, rewards)?, on(device, after)?)))
 }
 
 /// The reward of each frame, where the dataset has rewards, or a success to make them of.

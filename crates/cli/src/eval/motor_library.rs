@@ -10,7 +10,7 @@ use super::stopped;
 use crate::failure::{Failure, Problem};
 use crate::files;
 use crate::table::{Align, table};
-use crate::train::{SourceArgs, Stages, prepared, stop_flag};
+use crate::train::{SourceArgs, prepared, stop_flag, watched};
 
 /// Runs the experiment on each dataset with its own world model, and prints all results.
 pub(super) fn run(options: &MotorArgs) -> Result<(), Failure> {
@@ -27,16 +27,11 @@ pub(super) fn run(options: &MotorArgs) -> Result<(), Failure> {
         let teacher = Teacher::load(run, &device)?;
         let source = SourceArgs { dataset: dataset.clone(), features: options.features.clone() };
         let prepared = prepared(&source, &options.keys, teacher.loaded.record.model.horizon)?;
-        let mut stages = Stages::new();
-        let wanted = MotorOptions {
-            cycle: &cycle,
-            seed: options.seed,
-            device: &device,
-            stop: Some(stop),
-            tell: &mut |told| stages.told(&told),
-        };
-        let report = motor_library(&prepared, &teacher, wanted);
-        stages.finish();
+        let report = watched(|observer| {
+            let (seed, stop) = (options.seed, Some(stop));
+            let wanted = MotorOptions { cycle: &cycle, seed, device: &device, stop, observer };
+            motor_library(&prepared, &teacher, wanted)
+        });
         reports.push(report?.ok_or_else(stopped)?);
     }
     match options.compute.json {

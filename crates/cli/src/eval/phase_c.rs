@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use dataset::FRAGMENT_LENGTH;
 use experiments::matrix::{CellResult, Mode, Plan, matrix};
-use experiments::run::{write_json, write_text};
+use experiments::run_dir::{write_json, write_text};
 use experiments::scores::Scores;
-use experiments::settings::Settings;
+use experiments::settings::{Settings, by_section};
 use experiments::{AmortizerSettings, Prepared, WorldModelSettings, resolve};
 
 use super::args::PhaseCArgs;
@@ -25,9 +25,9 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// Runs what is missing, and prints the table of all there is.
 pub(crate) fn run(options: &PhaseCArgs) -> Result<(), Failure> {
-    let (for_world_model, for_amortizer) = sections(&options.sets)?;
-    let world_model: WorldModelSettings = resolve(&options.preset, &for_world_model)?;
-    let amortizer: AmortizerSettings = resolve(&options.preset, &for_amortizer)?;
+    let sets = by_section(&options.sets, &[WorldModelSettings::SECTION, AmortizerSettings::SECTION])?;
+    let world_model: WorldModelSettings = resolve(&options.preset, &sets[0])?;
+    let amortizer: AmortizerSettings = resolve(&options.preset, &sets[1])?;
     let stop = stop_flag()?;
     let device = options.compute.device.open()?;
     let plan = Plan {
@@ -193,26 +193,6 @@ fn repeated(dataset: &str, cell: &str) -> Vec<OsString> {
 fn parsed_cell(text: &str) -> Result<(Mode, u64), Failure> {
     let parts = text.split_once(':').and_then(|(mode, seed)| Some((mode.parse().ok()?, seed.parse().ok()?)));
     parts.ok_or_else(|| Problem::new(format!("`{text}` is no cell; wanted `MODE:SEED`")).into())
-}
-
-/// Settings by the phase that they are for.
-fn sections(sets: &[String]) -> Result<(Vec<String>, Vec<String>), Failure> {
-    let (mut world_model, mut amortizer, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
-    for set in sets {
-        let of = |section: &str| set.strip_prefix(section).and_then(|rest| rest.strip_prefix('.')).map(str::to_owned);
-        match (of(WorldModelSettings::SECTION), of(AmortizerSettings::SECTION)) {
-            (Some(rest), _) => world_model.push(rest),
-            (None, Some(rest)) => amortizer.push(rest),
-            (None, None) => wrong.push(format!("`{set}`")),
-        }
-    }
-    match wrong.is_empty() {
-        true => Ok((world_model, amortizer)),
-        false => Err(Problem::new("it is not said which phase these settings are for")
-            .list(wrong)
-            .hint("write `world_model.` or `amortizer.` before them, as in `world_model.train.steps=100`")
-            .into()),
-    }
 }
 
 fn stopped() -> Failure {

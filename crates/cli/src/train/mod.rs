@@ -1,35 +1,34 @@
 //! `train …`: single phases.
 
 mod args;
+mod place;
 mod wake;
 mod watch;
 
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::path::{Path, PathBuf};
 
 use dataset::FRAGMENT_LENGTH;
-use experiments::amortizer_phase::{Teacher, train_amortizer};
-use experiments::run::{Launch, write_json};
+use experiments::amortizer_phase::Teacher;
+use experiments::cycle::{Event, phases};
+use experiments::run_dir::write_json;
 use experiments::scores::Scores;
 use experiments::summary::{self, Row};
-use experiments::world_model_phase::train_world_model;
 use experiments::{AmortizerSettings, FeatureChoice, Prepared, Source, WorldModelSettings, resolve};
-use models::DeviceChoice;
-use models::training::distributed::{Environment, Transport, connect};
-use models::training::{Outcome, Progress, Summary};
+use models::training::checkpoint::MODEL;
 use serde_json::json;
 
 use self::args::{AmortizerArgs, PhaseArgs, WorldModelArgs};
 pub(crate) use self::args::{ComputeArgs, FeatureArgs, HowArgs, SourceArgs, TrainCommand, of_sections};
-pub(crate) use self::watch::{Stages, filling, stop_flag, training};
+pub(crate) use self::place::Place;
+use self::watch::Stages;
+pub(crate) use self::watch::{filling, stop_flag, training};
 use crate::args::KeyArgs;
 use crate::data::overrides;
 use crate::failure::{Failure, Problem};
 use crate::table::{Align, table};
 use crate::{features, files};
 
-/// The scores of a finished run, in its directory.
+/// The scores of a trained model, in its directory.
 const EVALUATION: &str = "evaluation.json";
 
 /// Runs one of the commands.
@@ -43,60 +42,35 @@ pub(crate) fn run(command: &TrainCommand) -> Result<(), Failure> {
 
 fn world_model(WorldModelArgs { phase }: &WorldModelArgs) -> Result<(), Failure> {
     let settings: WorldModelSettings = resolve(&phase.preset, &phase.how.sets)?;
-    let place = Place::open(phase)?;
+    let place = Place::open(&phase.how.compute)?;
     let prepared = prepared(&phase.data, &phase.keys, settings.model.horizon)?;
-    let outcome = watch::training("world model", settings.train.steps, |progress| {
-        train_world_model(&prepared, &settings, place.launch(phase, progress))
+    let trained = watched(|observer| {
+        let options = place.options(&phase.out, &phase.preset, &phase.how, String::new(), observer);
+        phases::world_model(&prepared, &settings, options)
     })?;
-    finish(phase, &place, outcome, || summary::world_model_rows(&prepared, &phase.out, &place.device))
+    finish(phase, &place, trained, |run| summary::world_model_rows(&prepared, run, &place.device))
 }
 
 fn amortizer(options: &AmortizerArgs) -> Result<(), Failure> {
     let phase = &options.phase;
     let mut settings: AmortizerSettings = resolve(&phase.preset, &phase.how.sets)?;
     settings.model.vision |= options.vision;
-    let place = Place::open(phase)?;
+    let place = Place::open(&phase.how.compute)?;
     let prepared = prepared(&phase.data, &phase.keys, settings.model.horizon)?;
     let teacher = options.teacher.as_deref().map(|run| Teacher::load(run, &place.device)).transpose()?;
-    let outcome = watch::training("amortizer", settings.train.steps, |progress| {
-        train_amortizer(&prepared, &settings, teacher.as_ref(), place.launch(phase, progress))
+    let trained = watched(|observer| {
+        let options = place.options(&phase.out, &phase.preset, &phase.how, String::new(), observer);
+        phases::amortizer(&prepared, &settings, teacher.as_ref(), options)
     })?;
-    finish(phase, &place, outcome, || summary::amortizer_rows(&prepared, &phase.out, &place.device))
+    finish(phase, &place, trained, |run| summary::amortizer_rows(&prepared, run, &place.device))
 }
 
-/// Where a phase runs.
-struct Place {
-    device: experiments::Device,
-    transport: Arc<dyn Transport>,
-    stop: &'static AtomicBool,
-}
-
-impl Place {
-    fn open(phase: &PhaseArgs) -> Result<Place, Failure> {
-        let environment = Environment::from_process()?;
-        let several = environment.as_ref().filter(|environment| environment.world > 1);
-        let device = match (several, phase.how.compute.device) {
-            (Some(environment), DeviceChoice::Auto) if cfg!(feature = "cuda") => {
-                DeviceChoice::Cuda(environment.local_rank).open()?
-            }
-            (_, device) => device.open()?,
-        };
-        let transport = connect(environment.as_ref(), &device)?;
-        Ok(Place { device, transport, stop: stop_flag()? })
-    }
-
-    fn launch<'a>(&'a self, phase: &'a PhaseArgs, progress: &'a mut dyn FnMut(&Progress)) -> Launch<'a> {
-        Launch {
-            run: &phase.out,
-            resume: phase.how.resume,
-            preset: &phase.preset,
-            seed: phase.how.seed,
-            device: &self.device,
-            transport: self.transport.clone(),
-            progress,
-            stop: Some(self.stop),
-        }
-    }
+/// Calls with an observer that shows progress on stderr.
+pub(crate) fn watched<T>(work: impl FnOnce(&mut dyn FnMut(Event<'_>)) -> T) -> T {
+    let mut stages = Stages::new();
+    let done = work(&mut |event| stages.show(&event));
+    stages.finish();
+    done
 }
 
 /// Opens a dataset, finds its features, splits it.
@@ -112,46 +86,34 @@ pub(crate) fn open_source(dataset: &str, options: &FeatureArgs, keys: &KeyArgs) 
     Ok(filling(|progress| Source::open(dataset, &overrides(keys), &choice, progress))?)
 }
 
-/// Tells how a run ended, and how good its result is.
+/// Evaluates a trained model and prints its scores.
 fn finish(
     phase: &PhaseArgs,
     place: &Place,
-    outcome: Outcome,
-    rows: impl FnOnce() -> experiments::Result<Vec<Row>>,
+    trained: Option<PathBuf>,
+    rows: impl FnOnce(&Path) -> experiments::Result<Vec<Row>>,
 ) -> Result<(), Failure> {
-    let summary = match outcome {
-        Outcome::Stopped(Summary { step, .. }) => {
-            return Err(Problem::new(format!("stopped at step {step}, with a checkpoint"))
-                .fact("run", phase.out.display())
-                .hint("the same command with `--resume` goes on where it stopped")
-                .into());
-        }
-        Outcome::Finished(summary) => summary,
-    };
-    watch::warn(&summary.warnings);
-    if place.transport.rank() > 0 {
+    let run = trained.ok_or_else(|| interrupted(&phase.out))?;
+    if !place.is_first() {
         return Ok(());
     }
-    let rows = rows()?;
-    write_json(&phase.out.join(EVALUATION), &rows)?;
+    let rows = rows(&run)?;
+    write_json(&run.join(EVALUATION), &rows)?;
     if phase.how.compute.json {
-        let value = json!({
-            "run": phase.out,
-            "model": summary.model,
-            "step": summary.step,
-            "loss": summary.loss,
-            "evaluation": rows,
-        });
+        let value = json!({ "run": phase.out, "model": run.join(MODEL), "evaluation": rows });
         return files::print(&files::json_bytes(&value)?);
     }
     let named: Vec<(&str, &Scores)> = rows.iter().map(|row| (row.vectors.as_str(), &row.scores)).collect();
-    let text = format!("{}\n{}", made(summary.model.as_deref(), summary.step), scores_table("vectors", &named));
-    files::print(text.as_bytes())
+    let heading = format!("{}: clusters of held-out fragments\n", files::shown(&run.join(MODEL)));
+    files::print(format!("{heading}\n{}", scores_table("vectors", &named)).as_bytes())
 }
 
-fn made(model: Option<&Path>, step: u64) -> String {
-    let model = model.map(files::shown).unwrap_or_default();
-    format!("{model} after {step} steps; held-out fragments, clustered:\n")
+/// The error returned when the user interrupts a run.
+pub(crate) fn interrupted(out: &Path) -> Failure {
+    Problem::new("interrupted; finished work and checkpoints are kept")
+        .fact("run", out.display())
+        .hint("the same command with `--resume` continues and gives the same result")
+        .into()
 }
 
 /// Rows of scores under their headings.

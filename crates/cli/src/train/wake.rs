@@ -1,60 +1,43 @@
 //! `train wake`: phase B alone.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use compression::Library;
 use experiments::amortizer_phase::Teacher;
-use experiments::cycle::RunOptions;
-use experiments::cycle::driver::{LIBRARY, SKILLS, WAKE, WORLD_MODEL};
-use experiments::cycle::summary::WakeResult;
-use experiments::cycle::wake_phase::{Given, train_wake, wake_settings};
+use experiments::cycle::driver::{LIBRARY, SKILLS};
+use experiments::cycle::phases::Given;
+use experiments::cycle::{RunSettings, phases};
 use serde_json::json;
 
 use super::args::WakeArgs;
-use super::{Stages, prepared, stop_flag, watch};
+use super::{Place, interrupted, prepared, watch, watched};
 use crate::failure::{Failure, Problem};
 use crate::files;
-use crate::run::{policies, stopped};
+use crate::run::policies;
 use crate::run_directory::{file_of, unfinished};
 use crate::vocabulary::MAX_LIBRARY_BYTES;
 
-/// Trains emitter and decoder, and prints their held-out figures.
+/// Trains the heads of a policy, and prints their held-out figures.
 pub(super) fn run(options: &WakeArgs) -> Result<(), Failure> {
     let phase = &options.phase;
-    let settings = wake_settings(&phase.preset, &phase.how.sets)?;
+    let settings = RunSettings::resolve_wake(&phase.preset, &phase.how.sets)?;
     let given = options.library.as_deref().map(given).transpose()?.unwrap_or_default();
-    let (device, stop) = (phase.how.compute.device.open()?, stop_flag()?);
-    let teacher = Teacher::load(&world_model(&options.world_model), &device)?;
+    let place = Place::open(&phase.how.compute)?;
+    let teacher = Teacher::load(&options.world_model, &place.device)?;
     let prepared = prepared(&phase.data, &phase.keys, teacher.loaded.record.model.horizon)?;
-    let mut stages = Stages::new();
-    let wanted = RunOptions {
-        out: &phase.out,
-        resume: phase.how.resume,
-        preset: &phase.preset,
-        seed: phase.how.seed,
-        device: &device,
-        stop: Some(stop),
-        tell: &mut |told| stages.told(&told),
-        // There is no report to say it in.
-        runs_on: String::new(),
-        command: String::new(),
-    };
-    let made = train_wake(&prepared, &settings, teacher, &given, wanted);
-    stages.finish();
-    let result = made?.ok_or_else(|| stopped(&phase.out))?;
+    let trained = watched(|observer| {
+        let wanted = place.options(&phase.out, &phase.preset, &phase.how, String::new(), observer);
+        phases::wake(&prepared, &settings, teacher, &given, wanted)
+    });
+    let result = trained?.ok_or_else(|| interrupted(&phase.out))?;
     match phase.how.compute.json {
+        _ if !place.is_first() => Ok(()),
         true => {
             let value = json!({ "run": phase.out, "library": options.library, "result": result });
             files::print(&files::json_bytes(&value)?)
         }
-        false => files::print(text(options, &result).as_bytes()),
+        false => files::print(policies(std::slice::from_ref(&result)).as_bytes()),
     }
-}
-
-/// The directory of a world model, which a run of the loop has in its own.
-fn world_model(run: &Path) -> PathBuf {
-    let inner = run.join(WORLD_MODEL);
-    if inner.is_dir() { inner } else { run.to_owned() }
 }
 
 /// The library of a file, or of a run by its directory, with the skills that lie beside it.
@@ -80,10 +63,4 @@ fn given(path: &Path) -> Result<Given, Failure> {
         )]);
     }
     Ok(Given { library, skills })
-}
-
-fn text(options: &WakeArgs, result: &WakeResult) -> String {
-    let name = if options.library.is_some() { "with the library" } else { "without a library" };
-    let figures = options.phase.out.join(WAKE);
-    format!("{}\nfigures: {}\n", policies(&[(name, result)]), figures.display())
 }

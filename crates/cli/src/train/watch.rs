@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dataset::features::Filling;
-use experiments::cycle::Told;
+use experiments::cycle::Event;
 use experiments::cycle::gates::Figures;
 use indicatif::{ProgressBar, ProgressStyle};
 use models::training::Progress;
@@ -52,15 +52,15 @@ impl Stages {
         Stages { name: String::new(), bar: None }
     }
 
-    /// Tells what a run told.
-    pub(crate) fn told(&mut self, told: &Told<'_>) {
-        match told {
-            Told::Stage { name, done } => {
+    /// Shows an event of a run.
+    pub(crate) fn show(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Stage { name, done } => {
                 self.finish();
                 self.name = (*name).to_owned();
-                say(&format!("{name}{}", if *done { ": done before" } else { "" }));
+                say(&format!("{name}{}", if *done { ": already done" } else { "" }));
             }
-            Told::Training(Progress { step, steps, loss, per_second, unit, eta_seconds, .. }) => {
+            Event::Training(Progress { step, steps, loss, per_second, unit, eta_seconds, .. }) => {
                 self.bar = self.bar.take().or_else(|| bar(*steps, "{elapsed} {bar:30} {pos}/{len} {msg}"));
                 if let Some(bar) = &self.bar {
                     bar.set_position(*step);
@@ -68,14 +68,14 @@ impl Stages {
                     bar.set_message(format!("{name}, loss {loss:.4}, {per_second:.0} {unit}/s, {left} left"));
                 }
             }
-            Told::Judged { candidate, figures } => {
-                let verdict = if figures.admitted { "admitted" } else { "refused" };
+            Event::Judged { candidate, figures } => {
+                let verdict = if figures.admitted { "admitted" } else { "rejected" };
                 say(&format!("  {verdict}: {} ({})", candidate.body, measured(figures)));
             }
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the progress bar.
     pub(crate) fn finish(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();

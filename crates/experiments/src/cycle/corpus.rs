@@ -137,6 +137,21 @@ impl Corpus {
     }
 }
 
+impl Corpus {
+    /// Instead of programs, the instruction of each demonstration as one token, and nothing about motions.
+    pub fn instructions_alone(&self, demonstrations: &Demonstrations) -> Result<Written> {
+        let mut store = self.store.clone();
+        let nothing = store.seq(&[]).map_err(|error| unexpected(&error))?;
+        let (mut tasks, mut now) = (Vec::new(), Vec::new());
+        for demonstration in &demonstrations.all {
+            let sentence = store.text(&demonstration.instruction);
+            tasks.push(store.call(INSTRUCTED.0, &[sentence]).map_err(|error| unexpected(&error))?);
+            now.push(vec![nothing; demonstration.segments.len()]);
+        }
+        Ok(Written { store, signature: self.base.clone(), tasks, now })
+    }
+}
+
 /// Programs written with a library.
 pub struct Written {
     /// Where terms live.

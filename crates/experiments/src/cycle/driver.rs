@@ -1,321 +1,184 @@
-//! The loop (SPEC §9): world model once, then T times wake, sleep, refactor; then the policy with the last library, beside the
-//! first one, which has none.
+//! The loop (SPEC §9): the world model once, then T times wake and refactoring, then the policies that are compared.
 //!
 //! ```text
-//! RUN/config.json            how it was made, before anything else
-//!     world_model/           phase A
-//!     t1/emitter, decoder/   phase B on programs written with F₀   t1/wake.json
-//!     t1/amortizer/          phase C                               t1/sleep.json
-//!     t1/refactor.json       candidates, gates, F₁
+//! RUN/config.json              settings, seed, data and split
+//!     world_model/             phase A
+//!     amortizer/               phase C, if the loop uses k_χ
+//!     t1/emitter, decoder/     phase B on programs written with F₀    t1/policy.json
+//!     t1/refactor.json         candidates, gates, F₁
 //!     t2/ …
-//!     with/                  the policy with F_T, from the same start as that of t1, which has no library
+//!     with/                    the policy with F_T, from the same start as that of t1, which has no library
+//!     no_programs/             the policy without programs
 //!     skills.json, library.json, library.txt, summary.json, then report.json, report.html
 //! ```
-//! **Every stage is a function of the stages before it**, and is there or is not: a file appears whole, a model when its
-//! training has ended. So a run that was killed anywhere is resumed by doing what is not there yet, and ends the same.
+//! Every stage is a function of the stages before it and appears whole ([`crate::run_dir`]), so a run that was killed
+//! anywhere is resumed by computing what is missing, and ends with the same result.
 //!
-//! Departure: k_χ is trained anew in each iteration, as the paper says, but M_φ, which teaches it, does not change; what
-//! differs is the seed. Classes of segments come from D_φ itself, of which k_χ's cosine is a poor stand-in on our data
-//! (results/kernel).
+//! Departure: the paper trains k_χ in every iteration. Its teacher M_φ does not change between iterations, so neither would
+//! k_χ: it is trained once, before the loop.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::atomic::Ordering;
 
-use candle_core::Device;
-use clustering::{KMeansConfig, Points, kmeans};
 use compression::Library;
 use language::TermId;
 use models::FragmentTable;
 use models::emitter::{Growth, Vocabulary, WordVocabulary};
-use models::noise::mix;
-use models::training::checkpoint::MODEL;
-use models::training::distributed::Alone;
-use models::training::{Outcome, Progress};
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::classes::Classes;
 use super::corpus::{Corpus, Written};
 use super::demonstrations::Demonstrations;
-use super::gates::{Figures, Gates, Scene};
+use super::gates::{Gates, Scene};
 use super::refactoring::grown;
-use super::samples::Samples;
+use super::session::{Event, RunOptions, Session};
 use super::settings::{CycleSettings, RunSettings};
 use super::skill_scores::{replay, skill_phases, skill_tasks};
-use super::story::{Telling, tell};
-use super::summary::{Refactored, Rewriting, RunSummary, SleepScores, WakeResult};
-use super::wake::{Before, DECODER, EMITTER, Policy, Wake, table};
-use crate::amortizer_phase::{Teacher, train_amortizer};
-use crate::embeddings::amortized;
-use crate::error::{Error, Result};
+use super::summary::{PolicyResult, Refactored, Rewriting, RunSummary};
+use super::wake::{Before, Samples, TrainedHead, WakeData, WakeSettings, heads};
+use crate::amortizer_phase::Teacher;
+use crate::error::{Error, Result, unless_interrupted};
 use crate::prepared::Prepared;
-use crate::run::{CONFIG, Launch, has_files, load_amortizer, read_json, write_json, write_text};
-use crate::scores::agreement;
-use crate::world_model_phase::train_world_model;
-
-/// How a run is made.
-pub struct RunOptions<'a> {
-    /// Its directory.
-    pub out: &'a Path,
-    /// Whether to go on with what is there.
-    pub resume: bool,
-    /// The name or path of the preset, for the record.
-    pub preset: &'a str,
-    /// Of everything.
-    pub seed: u64,
-    /// Where it runs.
-    pub device: &'a Device,
-    /// Set by someone else to end it early.
-    pub stop: Option<&'a AtomicBool>,
-    /// Hears how it goes.
-    pub tell: &'a mut dyn FnMut(Told<'_>),
-    /// The device in words, for the report.
-    pub runs_on: String,
-    /// The command that makes it again, for the report.
-    pub command: String,
-}
-
-/// What a run tells while it goes.
-pub enum Told<'a> {
-    /// A stage begins; `done` says that it was there already.
-    Stage {
-        /// Its name, such as `t1 wake: emitter`.
-        name: &'a str,
-        /// Whether there is nothing to do.
-        done: bool,
-    },
-    /// A training goes on.
-    Training(&'a Progress),
-    /// A candidate was judged.
-    Judged {
-        /// Its name and body.
-        candidate: &'a compression::Candidate,
-        /// What the gates found.
-        figures: &'a Figures,
-    },
-}
+use crate::run_dir::{write_json, write_text};
 
 /// The summary of a finished run.
 pub const SUMMARY: &str = "summary.json";
 
-/// The directory of phase A in that of a run.
-pub const WORLD_MODEL: &str = "world_model";
-
 /// The last library of a finished run.
 pub const LIBRARY: &str = "library.json";
 
-/// The skills of a finished run, that its library calls.
+/// The skills of a finished run, which its library calls.
 pub const SKILLS: &str = "skills.json";
 
-/// What a wake phase came to, in its folder.
-pub const WAKE: &str = "wake.json";
+/// The names of the policies that are compared at the end.
+pub mod arms {
+    /// Programs written with the last library.
+    pub const WITH: &str = "with library";
+    /// Programs written with primitives and skills alone.
+    pub const WITHOUT: &str = "without library";
+    /// The instruction as one token instead of programs.
+    pub const NO_PROGRAMS: &str = "no programs";
+}
 
-/// How long a run has taken. What clocks measure is not the same for a run that was killed: this file, the time in
-/// `report.json` and `report.html`, and the rates in `metrics.jsonl`. All else is.
-const TIME: &str = "time.json";
-
-/// Makes a run, or goes on with one. `None` if it was told to stop.
+/// Makes a run, or resumes one. `None` if the user interrupted it.
 pub fn run(prepared: &Prepared, settings: &RunSettings, options: RunOptions<'_>) -> Result<Option<RunSummary>> {
-    let mut driver = Driver::new(prepared, settings, options);
-    driver.begin()?;
-    unless_stopped(driver.go())
+    unless_interrupted(
+        Session::open(prepared, options, &json!(settings)).and_then(|mut session| go(&mut session, settings)),
+    )
 }
 
-/// Nothing, if it was told to stop.
-pub(super) fn unless_stopped<T>(went: Going<T>) -> Result<Option<T>> {
-    match went {
-        Err(Stopped::Told) => Ok(None),
-        Err(Stopped::Failed(error)) => Err(error),
-        Ok(made) => Ok(Some(made)),
-    }
-}
-
-/// Why a run did not come to its end.
-pub(super) enum Stopped {
-    Told,
-    Failed(Error),
-}
-
-impl<E: Into<Error>> From<E> for Stopped {
-    fn from(error: E) -> Stopped {
-        Stopped::Failed(error.into())
-    }
-}
-
-pub(super) type Going<T> = std::result::Result<T, Stopped>;
-
-pub(super) struct Driver<'a, 'o> {
-    prepared: &'a Prepared,
-    settings: &'a RunSettings,
-    options: RunOptions<'o>,
-    started: Instant,
-    /// Seconds of earlier tries.
-    before: f64,
-}
-
-/// What all stages after the world model look at.
+/// What all stages after the world model work on.
 pub(super) struct World {
-    teacher: Teacher,
+    pub(super) teacher: Teacher,
     table: FragmentTable,
     pub(super) demonstrations: Demonstrations,
     pub(super) classes: Classes,
     pub(super) corpus: Corpus,
-    /// Places among demonstrations of those that are learned from.
+    /// The training demonstrations, by their place among all.
     training: Vec<usize>,
     words: WordVocabulary,
+    /// A hash of the skills, which identifies everything up to here.
+    skills: String,
 }
 
 impl World {
-    /// Segments, classes and programs by a world model.
+    /// Segments, classes and programs by a world model. They are computed anew in every start: that costs less than storing
+    /// them would.
     pub(super) fn new(
         prepared: &Prepared,
+        options: &RunOptions<'_>,
         cycle: &CycleSettings,
         teacher: Teacher,
-        options: &RunOptions<'_>,
     ) -> Result<World> {
         let (loaded, device) = (&teacher.loaded, options.device);
         let discount = loaded.record.model.discount;
         let table = prepared.table(loaded.record.scales.clone(), device, loaded.parameters.precision(), discount)?;
         let demonstrations = Demonstrations::new(prepared, &cycle.segments)?;
-        let classes =
-            Classes::new(prepared, &demonstrations, loaded, &table, &cycle.classes, seed(options, b"classes"))?;
+        let seed = options.seed_for(b"classes");
+        let classes = Classes::new(prepared, &demonstrations, loaded, &table, &cycle.classes, seed)?;
         let corpus = Corpus::new(prepared, &demonstrations, &classes, &cycle.alphabet)?;
         let (training, words) = (demonstrations.which(false), Samples::words(&demonstrations));
-        Ok(World { teacher, table, demonstrations, classes, corpus, training, words })
+        let skills = hash(&corpus.alphabet)?;
+        Ok(World { teacher, table, demonstrations, classes, corpus, training, words, skills })
     }
 }
 
-impl<'a, 'o> Driver<'a, 'o> {
-    /// A run that has taken no time yet, or what an earlier try has.
-    pub(super) fn new(prepared: &'a Prepared, settings: &'a RunSettings, options: RunOptions<'o>) -> Self {
-        let before = existing::<Value>(&options.out.join(TIME)).ok().flatten();
-        let before = before.and_then(|time| time["seconds"].as_f64()).unwrap_or(0.0);
-        Driver { prepared, settings, options, started: Instant::now(), before }
+fn go(session: &mut Session<'_, '_>, settings: &RunSettings) -> Result<RunSummary> {
+    let teacher = session.world_model(&settings.world_model)?;
+    session.announce("segments, classes, programs", false)?;
+    let world = World::new(session.prepared, &session.options, &settings.cycle, teacher)?;
+    let mut library = Library::new();
+    let (mut policies, mut refactored) = (Vec::new(), Vec::<Refactored>::new());
+    let mut vocabulary = Vocabulary::new();
+    for t in 1..=settings.cycle.iterations {
+        let arm = Arm::of_library(&world, &library, settings)?;
+        let folder = format!("t{t}");
+        let before = if t > 1 { Some(format!("t{}", t - 1)) } else { None };
+        policies.push(policy(session, &world, arm, &settings.wake, &folder, &mut vocabulary, before.as_deref())?);
+        let found = refactor(session, &world, refactored.last(), &settings.cycle, t)?;
+        library = found.library.clone();
+        refactored.push(found);
     }
+    // F₀ is empty, so the first policy is the one without a library: same seed, same start, same number of steps.
+    let without = PolicyResult { name: arms::WITHOUT.to_owned(), ..policies[0].clone() };
+    let with = Arm::of_library(&world, &library, settings)?.named(arms::WITH);
+    let with = policy(session, &world, with, &settings.wake, "with", &mut Vocabulary::new(), None)?;
+    let none = Arm::without_programs(&world)?;
+    let none = policy(session, &world, none, &settings.wake, "no_programs", &mut Vocabulary::new(), None)?;
+    let prepared = session.prepared;
+    let summary = RunSummary {
+        dataset: prepared.source.name.clone(),
+        labels: settings.labels(),
+        demonstrations: (world.training.len(), world.demonstrations.all.len() - world.training.len()),
+        segments: world.demonstrations.segments_of(&world.training).len(),
+        skills: world.corpus.alphabet.skills.len(),
+        skill_tasks: skill_tasks(prepared, &world.demonstrations, &world.corpus)?,
+        skill_phases: skill_phases(prepared, &world.demonstrations, &world.corpus)?,
+        replay: replay(prepared, &world.demonstrations, &world.corpus)?,
+        unknown_instructions: world.corpus.unknown.clone(),
+        policies,
+        refactor: refactored,
+        arms: vec![with, without, none],
+    };
+    if session.run.is_first() {
+        publish(session, &world, &summary, &library, settings)?;
+    }
+    session.run.wait()?;
+    Ok(summary)
 }
 
-impl Driver<'_, '_> {
-    /// Writes how the run is made, or looks whether the one that is there is made the same way.
-    fn begin(&self) -> Result<()> {
-        let config = json!({
-            "version": env!("CARGO_PKG_VERSION"),
-            "preset": self.options.preset,
-            "seed": self.options.seed,
-            "source": self.prepared.source.record(),
-            "split": self.prepared.split,
-            "settings": self.settings,
-        });
-        begin(self.options.out, self.options.resume, &config)
-    }
+/// Writes the results of a finished run: whoever finds a library finds its skills, and whoever finds the summary finds both.
+fn publish(
+    session: &mut Session<'_, '_>,
+    world: &World,
+    summary: &RunSummary,
+    library: &Library,
+    settings: &RunSettings,
+) -> Result<()> {
+    let path = |name: &str| session.run.path(name);
+    write_json(&path(SKILLS), &world.corpus.alphabet)?;
+    write_json(&path(LIBRARY), library)?;
+    write_text(&path("library.txt"), library.to_text().as_bytes())?;
+    write_json(&path(SUMMARY), summary)?;
+    session.announce("report", false)?;
+    let report = super::story::report(session, settings, world, summary, library)?;
+    write_text(&session.run.path("report.json"), report.to_json()?.as_bytes())?;
+    write_text(&session.run.path("report.html"), report::render(&report).as_bytes())
+}
 
-    fn go(&mut self) -> Going<RunSummary> {
-        let world = self.world()?;
-        let mut library = Library::new();
-        let (mut wake, mut sleep, mut refactored) = (Vec::new(), Vec::new(), Vec::<Refactored>::new());
-        let mut vocabulary = Vocabulary::new();
-        for t in 1..=self.settings.cycle.iterations {
-            let folder = self.options.out.join(format!("t{t}"));
-            let before = if t > 1 { Some(self.options.out.join(format!("t{}", t - 1))) } else { None };
-            let names = (format!("t{t}"), folder.clone());
-            wake.push(self.wake(&world, &library, &mut vocabulary, names, before.as_deref())?);
-            sleep.push(self.sleep(&world, t, &folder)?);
-            let found = self.refactor(&world, refactored.last(), t, &folder)?;
-            library = found.library.clone();
-            refactored.push(found);
-        }
-        let names = ("with".to_owned(), self.options.out.join("with"));
-        let with_library = self.wake(&world, &library, &mut Vocabulary::new(), names, None)?;
-        // F₀ is empty, so the first policy is the one without a library: same seed, same start, as many steps.
-        let without_library = wake[0].clone();
-        let summary = RunSummary {
-            dataset: self.prepared.source.name.clone(),
-            demonstrations: (world.training.len(), world.demonstrations.all.len() - world.training.len()),
-            segments: world.demonstrations.segments_of(&world.training).len(),
-            skills: world.corpus.alphabet.skills.len(),
-            skill_tasks: skill_tasks(self.prepared, &world.demonstrations, &world.corpus)?,
-            skill_phases: skill_phases(self.prepared, &world.demonstrations, &world.corpus)?,
-            replay: replay(self.prepared, &world.demonstrations, &world.corpus)?,
-            unknown_instructions: world.corpus.unknown.clone(),
-            wake,
-            sleep,
-            refactor: refactored,
-            with_library,
-            without_library,
-        };
-        let out = self.options.out;
-        // Whoever finds a library finds its skills, and whoever finds the summary finds both.
-        write_json(&out.join(SKILLS), &world.corpus.alphabet)?;
-        write_json(&out.join(LIBRARY), &library)?;
-        write_text(&out.join("library.txt"), library.to_text().as_bytes())?;
-        write_json(&out.join(SUMMARY), &summary)?;
-        self.stage("report", false)?;
-        let telling = Telling {
-            out,
-            preset: self.options.preset,
-            seed: self.options.seed,
-            device: self.options.runs_on.clone(),
-            seconds: self.seconds(),
-            command: self.options.command.clone(),
-        };
-        let report = tell(self.prepared, self.settings, &world, &summary, &library, &telling)?;
-        write_text(&out.join("report.json"), report.to_json()?.as_bytes())?;
-        write_text(&out.join("report.html"), report::render(&report).as_bytes())?;
-        Ok(summary)
-    }
+/// One way to write the programs that a policy is trained on.
+pub(super) struct Arm {
+    name: String,
+    written: Written,
+    rewriting: Option<Rewriting>,
+    /// The entries of the library.
+    library: Library,
+}
 
-    /// Phase A, then segments, classes and programs, which are made anew each time: they cost less than they would to keep.
-    fn world(&mut self) -> Going<World> {
-        let folder = self.options.out.join(WORLD_MODEL);
-        if self.stage("world model", folder.join(MODEL).is_file())? {
-            let (prepared, settings) = (self.prepared, &self.settings.world_model);
-            finished(launched(&mut self.options, &folder, b"world model", |launch| {
-                train_world_model(prepared, settings, launch)
-            })?)?;
-        }
-        self.stage("segments, classes, programs", false)?;
-        let teacher = Teacher::load(&folder, self.options.device)?;
-        Ok(World::new(self.prepared, &self.settings.cycle, teacher, &self.options)?)
-    }
-
-    /// Phase B with a library. The vocabulary grows by what the library and the training programs have.
-    pub(super) fn wake(
-        &mut self,
-        world: &World,
-        library: &Library,
-        vocabulary: &mut Vocabulary,
-        (name, folder): (String, PathBuf),
-        before: Option<&Path>,
-    ) -> Going<WakeResult> {
-        let (mut written, compiled) = world.corpus.compiled(library, self.settings.cycle.refactor.strategy)?;
-        let old = vocabulary.clone();
-        vocabulary.extend_with_signature(&written.store, &written.signature);
-        let programs = training_programs(world, &written);
-        vocabulary.extend_with_terms(&mut written.store, &programs);
-        let done: Option<WakeResult> = existing(&folder.join(WAKE))?;
-        if let Some(done) = done {
-            self.stage(&format!("{name} wake"), true)?;
-            return Ok(done);
-        }
-        let (prepared, settings) = (self.prepared, &self.settings.wake);
-        let data = table(prepared, self.options.device, settings)?;
-        let samples = Samples::new(prepared, &world.demonstrations, &mut written, vocabulary, &world.words)?;
-        let wake = Wake { prepared, table: &data, samples: &samples, vocabulary, words: &world.words, settings };
-        let growth = Growth::between(&old, vocabulary, &mut written.store, &written.signature)?;
-        let before = before.map(|run| Before { run, growth });
-        let places = (folder.join(EMITTER), folder.join(DECODER));
-        self.stage(&format!("{name} wake: emitter"), places.0.join(MODEL).is_file())?;
-        let train = |launch: Launch<'_>| wake.emitter(launch, before.as_ref());
-        let emitter = launched(&mut self.options, &places.0, b"emitter", train)?;
-        let emitter = emitter.ok_or(Stopped::Told)?;
-        self.stage(&format!("{name} wake: decoder"), places.1.join(MODEL).is_file())?;
-        let train = |launch: Launch<'_>| wake.decoder(launch, before.as_ref());
-        let decoder = launched(&mut self.options, &places.1, b"decoder", train)?;
-        let decoder = decoder.ok_or(Stopped::Told)?;
-        self.stage(&format!("{name} wake: held-out figures"), false)?;
-        let scores = wake.scores(&Policy { emitter, decoder }, &mut written)?;
+impl Arm {
+    /// Programs written with a library.
+    pub(super) fn of_library(world: &World, library: &Library, settings: &RunSettings) -> Result<Arm> {
+        let (written, compiled) = world.corpus.compiled(library, settings.cycle.refactor.strategy)?;
         let count = world.demonstrations.all.len();
         let rewritten = (0..count).filter(|at| compiled.rewritten[*at] || compiled.rewritten[count + at]).count();
         let rewriting = Rewriting {
@@ -324,48 +187,106 @@ impl Driver<'_, '_> {
             entries_used: compiled.entries_used(),
             entries: library.len(),
         };
-        let result = WakeResult { scores, rewriting, vocabulary: vocabulary.len() };
-        write_json(&folder.join(WAKE), &result)?;
-        Ok(result)
+        let name = if library.is_empty() { arms::WITHOUT } else { arms::WITH }.to_owned();
+        Ok(Arm { name, written, rewriting: Some(rewriting), library: library.clone() })
     }
 
-    /// Phase C, and k_χ's clusters of the probe.
-    fn sleep(&mut self, world: &World, t: u32, folder: &Path) -> Going<SleepScores> {
-        let (run, path) = (folder.join("amortizer"), folder.join("sleep.json"));
-        if self.stage(&format!("t{t} sleep: amortizer"), run.join(MODEL).is_file())? {
-            let (prepared, settings) = (self.prepared, &self.settings.amortizer);
-            finished(launched(&mut self.options, &run, format!("amortizer {t}").as_bytes(), |launch| {
-                train_amortizer(prepared, settings, Some(&world.teacher), launch)
-            })?)?;
-        }
-        if let Some(done) = existing(&path)? {
-            return Ok(done);
-        }
-        let (prepared, device) = (self.prepared, self.options.device);
-        let loaded = load_amortizer(&run, device)?;
-        let data = prepared.table(loaded.record.scales.clone(), device, loaded.parameters.precision(), 1.0)?;
-        let held_out = &prepared.held_out;
-        let probe = amortized(&loaded.model, &data, &held_out.probe_starts(), held_out.index.length())?;
-        let config = KMeansConfig { clusters: held_out.clusters, seed: self.options.seed, ..Default::default() };
-        let found = kmeans(Points::new(&probe.values, probe.width)?, &config)?;
-        let scores = SleepScores {
-            task: agreement(&held_out.tasks, &found.labels)?,
-            phase: held_out.phases.as_deref().map(|phases| agreement(phases, &found.labels)).transpose()?,
-        };
-        write_json(&path, &scores)?;
-        Ok(scores)
+    /// The instruction as one token, and nothing about motions.
+    fn without_programs(world: &World) -> Result<Arm> {
+        let written = world.corpus.instructions_alone(&world.demonstrations)?;
+        Ok(Arm { name: arms::NO_PROGRAMS.to_owned(), written, rewriting: None, library: Library::new() })
     }
 
-    /// F_t from F_{t−1} and the programs as that left them: candidates through the gates, then pruning.
-    fn refactor(&mut self, world: &World, last: Option<&Refactored>, t: u32, folder: &Path) -> Going<Refactored> {
-        let path = folder.join("refactor.json");
-        let done: Option<Refactored> = existing(&path)?;
-        self.stage(&format!("t{t} refactor"), done.is_some())?;
-        if let Some(done) = done {
-            return Ok(done);
+    fn named(self, name: &str) -> Arm {
+        Arm { name: name.to_owned(), ..self }
+    }
+
+    /// All terms that training frames have as targets.
+    fn training_programs(&self, world: &World) -> Vec<TermId> {
+        let of = |at: &usize| std::iter::once(self.written.tasks[*at]).chain(self.written.now[*at].iter().copied());
+        world.training.iter().flat_map(of).collect()
+    }
+}
+
+/// Phase B: trains the heads of a policy and measures them. The vocabulary grows by what the programs have.
+pub(super) fn policy(
+    session: &mut Session<'_, '_>,
+    world: &World,
+    mut arm: Arm,
+    settings: &WakeSettings,
+    folder: &str,
+    vocabulary: &mut Vocabulary,
+    before: Option<&str>,
+) -> Result<PolicyResult> {
+    let old = vocabulary.clone();
+    vocabulary.extend_with_signature(&arm.written.store, &arm.written.signature);
+    let programs = arm.training_programs(world);
+    vocabulary.extend_with_terms(&mut arm.written.store, &programs);
+    let stage = format!("{folder}/policy");
+    let done = session.run.is_done(&stage)?;
+    let inputs = json!({
+        "settings": settings,
+        "world_model": world.teacher.hash,
+        "skills": world.skills,
+        "library": hash(&arm.library)?,
+        "programs": arm.rewriting.is_some(),
+        "seed": session.options.seed,
+    });
+    let name = arm.name.clone();
+    if done {
+        session.announce(&format!("{folder} policy"), true)?;
+        return session.run.stage(&stage, &inputs, || Err(Error::Mismatch(format!("{stage} has vanished"))));
+    }
+    let prepared = session.prepared;
+    let bound = vocabulary.bind(&mut arm.written.store)?;
+    let samples = Samples::new(prepared, &world.demonstrations, &mut arm.written, vocabulary, &world.words)?;
+    let growth = Growth::between(&old, vocabulary, &mut arm.written.store, &arm.written.signature)?;
+    let Arm { written, rewriting, .. } = arm;
+    let (table, words) = (&world.table, &world.words);
+    let data =
+        WakeData { prepared, table, samples: &samples, written: &written, vocabulary, bound: &bound, words, settings };
+    let mut policy: Vec<Box<dyn TrainedHead>> = Vec::new();
+    let extensions = session.options.extensions.heads.clone();
+    for head in heads(settings).into_iter().chain(extensions) {
+        if head.writes_programs() && rewriting.is_none() {
+            continue;
         }
-        let (prepared, cycle) = (self.prepared, &self.settings.cycle);
-        let World { demonstrations, corpus, classes, training, .. } = world;
+        let place = format!("{folder}/{}", head.name());
+        session.announce(&format!("{folder} {}", head.name()), false)?;
+        let start = before.map(|before| session.run.path(&format!("{before}/{}", head.name())));
+        let before = start.as_deref().map(|run| Before { run, growth: growth.clone() });
+        let purpose = head.name().as_bytes();
+        policy.push(session.training(&place, purpose, |launch| head.train(&data, launch, before.as_ref()))?);
+    }
+    session.announce(&format!("{folder} held-out figures"), false)?;
+    session.run.stage(&stage, &inputs, || {
+        let measures = data.measures(&policy)?;
+        Ok(PolicyResult { name, measures, rewriting, vocabulary: vocabulary.len() })
+    })
+}
+
+/// F_t from F_{t−1} and the programs as that left them: candidates through the gates, then pruning.
+fn refactor(
+    session: &mut Session<'_, '_>,
+    world: &World,
+    last: Option<&Refactored>,
+    cycle: &CycleSettings,
+    t: u32,
+) -> Result<Refactored> {
+    let stage = format!("t{t}/refactor");
+    let done = session.run.is_done(&stage)?;
+    session.announce(&format!("t{t} refactor"), done)?;
+    let inputs = json!({
+        "settings": { "refactor": cycle.refactor, "gates": cycle.gates },
+        "world_model": world.teacher.hash,
+        "skills": world.skills,
+        "before": last.map(|last| hash(&(&last.library, &last.programs))).transpose()?,
+        "seed": session.options.seed,
+    });
+    let World { demonstrations, corpus, classes, training, .. } = world;
+    let seed = session.options.seed_for(b"verifier");
+    let (prepared, stop, observer) = (session.prepared, session.options.stop, &mut session.options.observer);
+    session.run.stage(&stage, &inputs, || {
         let scene = Scene {
             prepared,
             table: &world.table,
@@ -376,124 +297,19 @@ impl Driver<'_, '_> {
             corpus,
             model: &world.teacher.loaded.model,
         };
-        let gates = Gates::new(scene, &cycle.gates, seed(&self.options, b"verifier"));
-        let (stop, tell) = (self.options.stop, &mut self.options.tell);
-        let mut told = |candidate: &_, figures: &_| tell(Told::Judged { candidate, figures });
-        let found = grown(&gates, last, &cycle.refactor, t, stop, &mut told)?.ok_or(Stopped::Told)?;
-        write_json(&path, &found)?;
-        Ok(found)
-    }
-
-    /// Tells of a stage. Gives whether there is something to do.
-    fn stage(&mut self, name: &str, done: bool) -> Going<bool> {
-        self.unless_told()?;
-        (self.options.tell)(Told::Stage { name, done });
-        write_json(&self.options.out.join(TIME), &json!({ "seconds": self.seconds() }))?;
-        Ok(!done)
-    }
-
-    /// The time that the run has taken, earlier tries up to their last stage counted in.
-    fn seconds(&self) -> f64 {
-        self.before + self.started.elapsed().as_secs_f64()
-    }
-
-    fn unless_told(&self) -> Going<()> {
-        match self.options.stop {
-            Some(stop) if stop.load(Ordering::Relaxed) => Err(Stopped::Told),
-            _ => Ok(()),
+        let gates = Gates::new(scene, &cycle.gates, seed);
+        let mut judged = |candidate: &_, figures: &_| observer(Event::Judged { candidate, figures });
+        let found = grown(&gates, last, &cycle.refactor, t, stop, &mut judged)?;
+        match found {
+            Some(found) if !stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) => Ok(found),
+            _ => Err(Error::Interrupted),
         }
-    }
-}
-
-/// Writes how a run is made, or looks whether the one that is there is made the same way.
-pub(super) fn begin(out: &Path, resume: bool, config: &Value) -> Result<()> {
-    if refuse_others(out, resume, config)? {
-        return Ok(());
-    }
-    fs::create_dir_all(out).map_err(Error::file(out))?;
-    write_json(&out.join(CONFIG), config)
-}
-
-/// Refuses a directory with something else in it. Gives whether the run is there.
-pub(super) fn refuse_others(out: &Path, resume: bool, config: &Value) -> Result<bool> {
-    let exists = |reason: &str| Error::RunExists { run: out.to_owned(), reason: reason.to_owned() };
-    if out.is_file() {
-        return Err(exists("is a file, wanted a directory to make"));
-    }
-    let path = out.join(CONFIG);
-    if path.is_file() {
-        if !resume {
-            return Err(exists("has a run in it"));
-        }
-        let written: Value = read_json(&path)?;
-        return match differences(&written, config, "") {
-            found if found.is_empty() => Ok(true),
-            found => Err(exists(&format!("has a run with other settings in it: {}", found.join(", ")))),
-        };
-    }
-    if has_files(out) {
-        return Err(exists("has other files in it"));
-    }
-    Ok(false)
-}
-
-/// A seed for each purpose.
-fn seed(options: &RunOptions<'_>, purpose: &[u8]) -> u64 {
-    mix(options.seed, purpose)
-}
-
-/// Runs a training, from its newest checkpoint if there is one.
-fn launched<T>(
-    options: &mut RunOptions<'_>,
-    run: &Path,
-    purpose: &[u8],
-    with: impl FnOnce(Launch<'_>) -> Result<T>,
-) -> Result<T> {
-    let (seed, tell) = (seed(options, purpose), &mut *options.tell);
-    with(Launch {
-        run,
-        resume: true,
-        preset: options.preset,
-        seed,
-        device: options.device,
-        transport: Arc::new(Alone::default()),
-        progress: &mut |told| tell(Told::Training(told)),
-        stop: options.stop,
     })
 }
 
-fn finished(outcome: Outcome) -> Going<()> {
-    match outcome {
-        Outcome::Finished(_) => Ok(()),
-        Outcome::Stopped(_) => Err(Stopped::Told),
-    }
-}
-
-/// What was written before, if it was.
-fn existing<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
-    if path.is_file() { read_json(path).map(Some) } else { Ok(None) }
-}
-
-/// Settings that differ, by name.
-fn differences(one: &Value, other: &Value, path: &str) -> Vec<String> {
-    match (one, other) {
-        (Value::Object(ones), Value::Object(others)) => {
-            let keys: std::collections::BTreeSet<&String> = ones.keys().chain(others.keys()).collect();
-            let nothing = Value::Null;
-            keys.into_iter()
-                .flat_map(|key| {
-                    let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                    differences(ones.get(key).unwrap_or(&nothing), others.get(key).unwrap_or(&nothing), &path)
-                })
-                .collect()
-        }
-        _ if one == other => Vec::new(),
-        _ => vec![format!("`{path}`")],
-    }
-}
-
-/// All terms that training frames have as targets.
-fn training_programs(world: &World, written: &Written) -> Vec<TermId> {
-    let of = |at: &usize| std::iter::once(written.tasks[*at]).chain(written.now[*at].iter().copied());
-    world.training.iter().flat_map(of).collect()
+/// A hash that identifies a value among the inputs of a stage.
+fn hash(value: &impl Serialize) -> Result<String> {
+    const DIGITS: usize = 16;
+    let bytes = serde_json::to_vec(value).map_err(|error| Error::Mismatch(error.to_string()))?;
+    Ok(blake3::hash(&bytes).to_hex()[..DIGITS].to_owned())
 }

@@ -4,31 +4,29 @@
 //! episodes ─ demonstrations ─► segments ─ classes (D_φ) ─► skills ─ corpus ─► programs
 //!                                                                                │
 //!     library F_t ◄── gates (equivalence, verifier) ◄── candidates ◄─────────────┤  sleep
-//!         └──────► samples ─► emitter_phase, decoder_phase ─► wake scores ◄──────┘  wake
+//!         └──────► samples ─► heads (emitter, decoder) ─► held-out figures ◄──────┘  wake
 //! ```
 //! [`driver`] runs it, [`refactoring`] is its step from one library to the next, [`settings`] are its settings and [`summary`] what it comes to.
 
 pub mod classes;
 pub mod corpus;
-mod decoder_phase;
 pub mod demonstrations;
 pub mod driver;
-mod emitter_phase;
 pub mod equivalence;
 pub mod gates;
+pub mod phases;
 mod plane;
 pub mod refactoring;
-pub mod samples;
+pub mod session;
 pub mod settings;
 pub mod skill_scores;
 mod story;
 pub mod summary;
 mod verifier;
 pub mod wake;
-pub mod wake_phase;
 
-pub use decoder_phase::DecoderShape;
-pub use driver::{RunOptions, Told, run};
-pub use emitter_phase::EmitterShape;
+pub use driver::run;
+pub use session::{Event, Extensions, RunOptions};
 pub use settings::RunSettings;
 pub use summary::RunSummary;
+pub use wake::{DecoderShape, EmitterShape};

@@ -3,6 +3,7 @@
 use compression::Strategy;
 use models::decoder::DecoderConfig;
 use models::emitter::EmitterConfig;
+use models::world_model::ContrastMode;
 use serde::{Deserialize, Serialize};
 use skills::{AlphabetConfig, SegmentConfig};
 
@@ -10,7 +11,7 @@ use super::classes::ClassSettings;
 use super::gates::GateSettings;
 use super::wake::{DecoderSettings, EmitterSettings, WakeSettings};
 use crate::error::{Error, Result};
-use crate::settings::{AmortizerSettings, Settings, WorldModelSettings, checked, resolve};
+use crate::settings::{AmortizerSettings, Mode, Settings, WorldModelSettings, by_section, checked, resolve};
 
 /// The loop around the phases.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -156,30 +157,41 @@ impl Settings for CycleSettings {
     }
 }
 
+/// The sections of a preset, in the order of [`RunSettings`].
+const SECTIONS: [&str; 4] =
+    [WorldModelSettings::SECTION, AmortizerSettings::SECTION, WakeSettings::SECTION, CycleSettings::SECTION];
+
 impl RunSettings {
-    /// A preset with `section.key=value` laid over it.
+    /// A preset with `section.key=value` applied to it.
     pub fn resolve(preset: &str, sets: &[String]) -> Result<RunSettings> {
-        let sections =
-            [WorldModelSettings::SECTION, AmortizerSettings::SECTION, WakeSettings::SECTION, CycleSettings::SECTION];
-        let stray: Vec<String> = sets
-            .iter()
-            .filter(|set| !sections.iter().any(|section| within(set, section).is_some()))
-            .map(|set| format!("`{set}` is in none of the sections {}; write `section.key=value`", sections.join(", ")))
-            .collect();
-        if !stray.is_empty() {
-            return Err(Error::Settings(stray));
-        }
-        let of = |section: &str| -> Vec<String> { sets.iter().filter_map(|set| within(set, section)).collect() };
+        RunSettings::resolve_some(preset, sets, &SECTIONS)
+    }
+
+    /// The same where only the sections of phase B may be changed.
+    pub fn resolve_wake(preset: &str, sets: &[String]) -> Result<RunSettings> {
+        RunSettings::resolve_some(preset, sets, &[WakeSettings::SECTION, CycleSettings::SECTION])
+    }
+
+    fn resolve_some(preset: &str, sets: &[String], allowed: &[&str]) -> Result<RunSettings> {
+        by_section(sets, allowed)?;
+        let of = by_section(sets, &SECTIONS)?;
         Ok(RunSettings {
-            world_model: resolve(preset, &of(WorldModelSettings::SECTION))?,
-            amortizer: resolve(preset, &of(AmortizerSettings::SECTION))?,
-            wake: resolve(preset, &of(WakeSettings::SECTION))?,
-            cycle: resolve(preset, &of(CycleSettings::SECTION))?,
+            world_model: resolve(preset, &of[0])?,
+            amortizer: resolve(preset, &of[1])?,
+            wake: resolve(preset, &of[2])?,
+            cycle: resolve(preset, &of[3])?,
         })
     }
-}
 
-/// A setting without the section's name, if it is of that section.
-fn within(set: &str, section: &str) -> Option<String> {
-    set.trim().strip_prefix(section)?.strip_prefix('.').map(str::to_owned)
+    /// The labels that training uses, in words; `None` if it uses none.
+    pub fn labels(&self) -> Option<String> {
+        let mut used = Vec::new();
+        if self.world_model.model.contrast == ContrastMode::Supcon {
+            used.push("the world model's contrast uses `task_index` (supcon)");
+        }
+        if self.amortizer.supervision == Mode::TaskIndex {
+            used.push("the amortizer is trained on `task_index`");
+        }
+        if used.is_empty() { None } else { Some(used.join("; ")) }
+    }
 }

@@ -20,8 +20,10 @@ use serde_json::Value;
 use super::driver::World;
 use super::gates::GateSettings;
 use super::plane::principal_plane;
+use super::session::Session;
 use super::settings::RunSettings;
-use super::summary::{JudgedCandidate, RunSummary, WakeResult};
+use super::summary::{JudgedCandidate, RunSummary};
+use super::wake::value_of;
 use crate::error::{Error, Result};
 use crate::prepared::Prepared;
 
@@ -51,8 +53,26 @@ pub(super) struct Telling<'a> {
     pub(super) command: String,
 }
 
-/// Writes the report of a run as data.
-pub(super) fn tell(
+/// The report of a run as data.
+pub(super) fn report(
+    session: &Session<'_, '_>,
+    settings: &RunSettings,
+    world: &World,
+    summary: &RunSummary,
+    library: &Library,
+) -> Result<Report> {
+    let telling = Telling {
+        out: session.run.root(),
+        preset: session.options.preset,
+        seed: session.options.seed,
+        device: session.options.runs_on.clone(),
+        seconds: session.seconds(),
+        command: session.options.command.clone(),
+    };
+    tell(session.prepared, settings, world, summary, library, &telling)
+}
+
+fn tell(
     prepared: &Prepared,
     settings: &RunSettings,
     world: &World,
@@ -137,7 +157,7 @@ fn iterations(summary: &RunSummary) -> Vec<Iteration> {
             ..empty.clone()
         });
     }
-    for (at, (wake, refactored)) in summary.wake.iter().zip(&summary.refactor).enumerate() {
+    for (at, (policy, refactored)) in summary.policies.iter().zip(&summary.refactor).enumerate() {
         all.push(Iteration {
             t: at as u32 + 1,
             programs_nats: refactored.after.programs,
@@ -147,9 +167,9 @@ fn iterations(summary: &RunSummary) -> Vec<Iteration> {
             ari_task: Some(summary.skill_tasks.ari),
             nmi_phase: summary.skill_phases.map(|phases| phases.nmi),
             ari_phase: summary.skill_phases.map(|phases| phases.ari),
-            tpe_token_accuracy: Some(wake.scores.token_accuracy),
-            tpe_exact_match: Some(wake.scores.exact),
-            lcad_error_with_library: Some(wake.scores.velocity),
+            tpe_token_accuracy: value_of(&policy.measures, "emitter (TPE)", "token accuracy"),
+            tpe_exact_match: value_of(&policy.measures, "emitter (TPE)", "exact programs"),
+            lcad_error_with_library: value_of(&policy.measures, "decoder (LCAD)", "velocity error"),
             ..empty.clone()
         });
     }
@@ -161,7 +181,7 @@ fn trainings(out: &Path, iterations: u32) -> Result<Vec<TrainingPhase>> {
     let mut found = vec![training(&out.join("world_model"), "world model", None)?];
     for t in 1..=iterations {
         let folder = out.join(format!("t{t}"));
-        for (name, run) in [("emitter", "emitter"), ("decoder", "decoder"), ("amortizer", "amortizer")] {
+        for (name, run) in [("emitter", "emitter"), ("decoder", "decoder")] {
             found.push(training(&folder.join(run), name, Some(t))?);
         }
     }
@@ -492,19 +512,7 @@ fn judged(candidate: &JudgedCandidate, iteration: u32, gates: &GateSettings) -> 
 }
 
 fn figures(summary: &RunSummary) -> Vec<Metric> {
-    let (with, without) = (&summary.with_library, &summary.without_library);
     let exact = |value: f64| Some(Estimate { mean: value, low: None, high: None });
-    let row =
-        |group: &str, name: &str, better, of: &dyn Fn(&WakeResult) -> f64, paper: Option<&str>, note: &str| Metric {
-            group: group.to_owned(),
-            name: name.to_owned(),
-            unit: String::new(),
-            better,
-            with_library: exact(of(with)),
-            without_library: exact(of(without)),
-            paper: paper.map(str::to_owned),
-            note: note.to_owned(),
-        };
     let alone = |group: &str, name: &str, better, value: f64, note: &str| Metric {
         group: group.to_owned(),
         name: name.to_owned(),
@@ -515,64 +523,11 @@ fn figures(summary: &RunSummary) -> Vec<Metric> {
         paper: None,
         note: note.to_owned(),
     };
-    let mut rows = vec![
-        row(
-            "emitter (TPE)",
-            "token accuracy",
-            Better::Higher,
-            &|wake| wake.scores.token_accuracy,
-            Some("0.812–0.904"),
-            "task and motion; the paper's programs are not public",
-        ),
-        row("emitter (TPE)", "of tasks", Better::Higher, &|wake| wake.scores.task_accuracy, None, ""),
-        row(
-            "emitter (TPE)",
-            "of skills and entries",
-            Better::Higher,
-            &|wake| wake.scores.structure_accuracy,
-            None,
-            "motions: names and syntax",
-        ),
-        row(
-            "emitter (TPE)",
-            "of numbers",
-            Better::Higher,
-            &|wake| wake.scores.number_accuracy,
-            None,
-            "motions: twists, one number at a time, and durations",
-        ),
-        row("emitter (TPE)", "exact match", Better::Higher, &|wake| wake.scores.exact, None, "by beam search"),
-        row("emitter (TPE)", "exact task", Better::Higher, &|wake| wake.scores.task_exact, None, "by beam search"),
-        row("emitter (TPE)", "unknown tokens", Better::Lower, &|wake| wake.scores.unknown, None, "they count as wrong"),
-        row(
-            "decoder (LCAD)",
-            "velocity error",
-            Better::Lower,
-            &|wake| wake.scores.velocity,
-            Some("0.090–0.113"),
-            "mean square in standardised units; the paper does not define its own",
-        ),
-        row("decoder (LCAD)", "chunk error", Better::Lower, &|wake| wake.scores.chunk, None, "after all Euler steps"),
-        row(
-            "policy (TPE, then LCAD)",
-            "chunk error",
-            Better::Lower,
-            &|wake| wake.scores.own_chunk,
-            None,
-            "actions for programs that the policy wrote itself",
-        ),
-    ];
+    let mut rows: Vec<Metric> = Vec::new();
     if let Some(phases) = &summary.skill_phases {
         rows.push(alone("skills", "purity against phases", Better::Higher, phases.purity, "held-out frames"));
         rows.push(alone("skills", "NMI against phases", Better::Higher, phases.nmi, "held-out frames"));
         rows.push(alone("skills", "boundary F1", Better::Higher, phases.boundary_f1, "within 4 frames"));
-    }
-    if let Some(sleep) = summary.sleep.last() {
-        let note = "clusters of the probe, k = tasks";
-        rows.push(alone("amortizer (k_χ)", "NMI against tasks", Better::Higher, sleep.task.nmi, note));
-        rows.extend(
-            sleep.phase.map(|phase| alone("amortizer (k_χ)", "NMI against phases", Better::Higher, phase.nmi, note)),
-        );
     }
     rows.push(alone(
         "skills",
@@ -585,15 +540,17 @@ fn figures(summary: &RunSummary) -> Vec<Metric> {
 }
 
 fn notes(summary: &RunSummary) -> Vec<String> {
-    let rewriting = &summary.with_library.rewriting;
-    let mut notes = vec![
-        format!(
+    let mut notes = Vec::new();
+    if let Some(rewriting) = summary.arms.first().and_then(|arm| arm.rewriting.as_ref()) {
+        notes.push(format!(
             "The library rewrites {} of {} demonstrations and {} of its {} entries are called.",
             rewriting.rewritten, rewriting.demonstrations, rewriting.entries_used, rewriting.entries
-        ),
+        ));
+    }
+    notes.extend([
         "Returns are imagined by the world model, not measured on a robot or in a simulator.".to_owned(),
         "The policies with and without the library were trained from the same start for as many steps.".to_owned(),
-    ];
+    ]);
     notes.extend(summary.unknown_instructions.iter().map(|unknown| format!("The grammar does not know {unknown}.")));
     notes
 }

@@ -1,21 +1,11 @@
-//! What a run comes to, as it is written.
+//! The results of a run as they are stored.
 
 use compression::{DescriptionLength, Library, PruneReason, StepEnd};
 use serde::{Deserialize, Serialize};
 
 use super::gates::Figures;
-use super::wake::WakeScores;
+use super::wake::Measure;
 use crate::scores::Agreement;
-
-/// What sleep found: k_χ's clusters of the probe, and classes of segments, against what is true.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SleepScores {
-    /// k_χ's clusters of the probe against tasks.
-    pub task: Agreement,
-    /// The same against phases.
-    pub phase: Option<Agreement>,
-}
 
 /// A candidate, and what became of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -82,15 +72,17 @@ pub struct Rewriting {
     pub entries: usize,
 }
 
-/// One wake phase.
+/// A policy after phase B.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WakeResult {
-    /// Held-out figures.
-    pub scores: WakeScores,
-    /// How programs were rewritten.
-    pub rewriting: Rewriting,
-    /// Tokens that the models know.
+pub struct PolicyResult {
+    /// Which programs it was trained on, such as `with library`.
+    pub name: String,
+    /// Held-out figures of its heads.
+    pub measures: Vec<Measure>,
+    /// How programs were rewritten; `None` for a policy without programs.
+    pub rewriting: Option<Rewriting>,
+    /// The number of tokens that its heads know.
     pub vocabulary: usize,
 }
 
@@ -100,7 +92,9 @@ pub struct WakeResult {
 pub struct RunSummary {
     /// The dataset's name.
     pub dataset: String,
-    /// Demonstrations that were learned from, and held-out ones.
+    /// The labels that training used, in words; `None` if it used none.
+    pub labels: Option<String>,
+    /// The numbers of training and held-out demonstrations.
     pub demonstrations: (usize, usize),
     /// Segments of the training demonstrations.
     pub segments: usize,
@@ -110,18 +104,15 @@ pub struct RunSummary {
     pub skill_tasks: Agreement,
     /// Skills of held-out frames against phases.
     pub skill_phases: Option<skills::PhaseScores>,
-    /// How near replayed programs are to what was recorded, over held-out demonstrations.
+    /// The error of replayed programs against the recording, over held-out demonstrations.
     pub replay: skills::ReplayScores,
     /// Instructions that the grammar does not know.
     pub unknown_instructions: Vec<String>,
-    /// Wake, by iteration.
-    pub wake: Vec<WakeResult>,
-    /// Sleep, by iteration.
-    pub sleep: Vec<SleepScores>,
+    /// The policy of each iteration t, trained on programs written with F_{t−1}.
+    pub policies: Vec<PolicyResult>,
     /// Refactoring, by iteration.
     pub refactor: Vec<Refactored>,
-    /// The policy with the last library.
-    pub with_library: WakeResult,
-    /// The policy without a library, from the same start and as long.
-    pub without_library: WakeResult,
+    /// The policies that are compared: with the last library, without a library, without programs. All have the same data,
+    /// sizes, start and number of steps.
+    pub arms: Vec<PolicyResult>,
 }

@@ -3,20 +3,22 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use compression::Library;
 use experiments::amortizer_phase::Teacher;
-use experiments::cycle::wake_phase::{Given, train_wake, wake_settings};
-use experiments::cycle::{RunOptions, RunSettings, RunSummary, Told, run};
+use experiments::cycle::phases::{self, Given};
+use experiments::cycle::{Event, Extensions, RunOptions, RunSettings, RunSummary, run};
 use experiments::{Device, Error, Prepared};
 use language::{Signature, TermStore};
+use models::training::distributed::Alone;
 use models::training::metrics;
 use serde_json::Value;
 
 use crate::prepared;
 
-fn settings() -> RunSettings {
+pub(crate) fn settings() -> RunSettings {
     let mut sets: Vec<String> = Vec::new();
     for section in ["world_model", "amortizer", "wake.emitter", "wake.decoder"] {
         for few in ["train.steps=4", "train.warmup=1", "train.log_every=2", "train.evaluate_every=4", "batch=8"] {
@@ -43,19 +45,21 @@ fn go(prepared: &Prepared, out: &Path, resume: bool, stop_after: Option<usize>) 
             preset: "tiny",
             seed: 5,
             device: &Device::Cpu,
+            transport: Arc::new(Alone::default()),
             stop: Some(&stop),
-            tell: &mut |_: Told<'_>| {
+            observer: &mut |_: Event<'_>| {
                 heard += 1;
                 stop.store(stop_after.is_some_and(|after| heard >= after), Ordering::Relaxed);
             },
             runs_on: "cpu".to_owned(),
             command: "refactor-vla run".to_owned(),
+            extensions: Extensions::default(),
         },
     )
 }
 
 /// All that a run leaves but what clocks say: weights, figures, library.
-fn contents(out: &Path) -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn contents(out: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut waiting = vec![out.to_owned()];
     while let Some(folder) = waiting.pop() {
@@ -93,7 +97,15 @@ fn a_run_that_was_stopped_anywhere_ends_as_one_that_was_not() {
     let (whole, broken) = (folder.path().join("whole"), folder.path().join("broken"));
     let summary = go(&prepared, &whole, false, None).unwrap().unwrap();
     assert_eq!(summary.demonstrations, (27, 9));
-    assert_eq!((summary.wake.len(), summary.sleep.len(), summary.refactor.len()), (2, 2, 2));
+    assert_eq!((summary.policies.len(), summary.refactor.len()), (2, 2));
+    assert_eq!(summary.labels, None);
+    // The data is standardised and uploaded once, however many phases there are.
+    assert_eq!(prepared.tables_laid_out(), 1);
+    let names: Vec<&str> = summary.arms.iter().map(|arm| arm.name.as_str()).collect();
+    assert_eq!(names, ["with library", "without library", "no programs"]);
+    let [with, _, none] = &summary.arms[..] else { panic!() };
+    assert!(with.measures.iter().any(|one| one.name == "chunk error, oracle programs"));
+    assert!(none.measures.iter().all(|one| one.group == "decoder (LCAD)" && !one.name.contains("oracle")));
     assert!(summary.skill_phases.is_some_and(|phases| phases.purity > 0.3));
 
     // Stopped again and again, a few events further each time, at first while it wrote how it is made.
@@ -148,24 +160,24 @@ fn a_wake_phase_alone_is_that_of_the_run(prepared: &Prepared, whole: &Path, out:
             preset: "tiny",
             seed,
             device: &Device::Cpu,
+            transport: Arc::new(Alone::default()),
             stop: Some(&stop),
-            tell: &mut |_: Told<'_>| {
+            observer: &mut |_: Event<'_>| {
                 heard += 1;
                 stop.store(heard >= stop_after, Ordering::Relaxed);
             },
             runs_on: String::new(),
             command: String::new(),
+            extensions: Extensions::default(),
         };
         let teacher = Teacher::load(&whole.join("world_model"), &Device::Cpu).unwrap();
-        train_wake(prepared, &settings(), teacher, given, options)
+        phases::wake(prepared, &settings(), teacher, given, options)
     };
     assert_eq!(wake(out, false, 5, 4, &given).unwrap(), None, "stopped");
     assert!(matches!(wake(out, false, 5, usize::MAX, &given), Err(Error::RunExists { .. })));
-    let error = wake(out, true, 5, usize::MAX, &Given::default()).unwrap_err().to_string();
-    assert!(error.contains("other settings in it: `library."), "{error}");
     let result = wake(out, true, 5, usize::MAX, &given).unwrap().unwrap();
-    assert_eq!(result.rewriting.entries, given.library.len());
-    let (wanted, found) = (contents(&whole.join("with")), contents(out));
+    assert_eq!(result.rewriting.map(|one| one.entries), Some(given.library.len()));
+    let (wanted, found) = (contents(&whole.join("with")), contents(&out.join("with")));
     assert!(wanted.len() > 4);
     for (name, bytes) in &wanted {
         assert!(found[name] == *bytes, "{name} differs");
@@ -186,6 +198,6 @@ fn settings_outside_all_sections_are_refused() {
     );
     let error = RunSettings::resolve("tiny", &["cycle.gates.level=0.7".to_owned()]).unwrap_err().to_string();
     assert!(error.contains("`gates.level` is 0.7"), "{error}");
-    let error = wake_settings("tiny", &["amortizer.batch=8".to_owned()]).unwrap_err().to_string();
+    let error = RunSettings::resolve_wake("tiny", &["amortizer.batch=8".to_owned()]).unwrap_err().to_string();
     assert!(error.contains("`amortizer.batch=8` is in none of the sections wake, cycle"), "{error}");
 }

@@ -1,8 +1,10 @@
 //! The phases on the embedded dataset, from its pictures to a table.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails loudly")]
 
+mod added_head;
 mod cycle;
 mod motor;
+mod several_processes;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -2,7 +2,7 @@
 
 use experiments::Device;
 use experiments::amortizer_phase::Teacher;
-use experiments::cycle::Told;
+use experiments::cycle::Event;
 use experiments::cycle::settings::CycleSettings;
 use experiments::motor_library::{MotorOptions, MotorReport, Tokens, motor_library};
 use experiments::world_model_phase::train_world_model;
@@ -29,7 +29,7 @@ fn report(prepared: &Prepared, teacher: &Teacher, sets: &[&str]) -> (MotorReport
         seed: 5,
         device: &Device::Cpu,
         stop: None,
-        tell: &mut |told| judged += usize::from(matches!(told, Told::Judged { .. })),
+        observer: &mut |event| judged += usize::from(matches!(event, Event::Judged { .. })),
     };
     let report = motor_library(prepared, teacher, options).unwrap().unwrap();
     (report, judged)

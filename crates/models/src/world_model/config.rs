@@ -26,7 +26,7 @@ pub struct WorldModelConfig {
     pub returns: bool,
     /// γ, by which a return counts for less with each step (ours; 0.99 is usual for a hundred steps or so).
     pub discount: f64,
-    /// Which fragments the contrastive term pulls together (paper §4.4: `task_index`).
+    /// Which fragments the contrastive term pulls together (paper §4.4: `task_index`). The default uses no labels.
     pub contrast: ContrastMode,
     /// Which part of an episode pairs come from, with `episode_contrast` (paper §4.4 (c)).
     pub positive_window: PositiveWindow,
@@ -104,7 +104,7 @@ impl Default for WorldModelConfig {
             decoder_hidden: 512,
             returns: false,
             discount: 0.99,
-            contrast: ContrastMode::Supcon,
+            contrast: ContrastMode::None,
             positive_window: PositiveWindow::Whole,
             projection: None,
             recon_weight: 1.0,

@@ -9,8 +9,8 @@ use models::FragmentTable;
 use models::decoder::{self, DecoderBatch, DecoderConfig, term_tensor};
 use models::emitter::{self, EmitterBatch, Encoded, Vocabulary, WordVocabulary, token_tensor, word_tensor};
 
-use super::corpus::Written;
-use super::demonstrations::Demonstrations;
+use crate::cycle::corpus::Written;
+use crate::cycle::demonstrations::Demonstrations;
 use crate::error::Result;
 use crate::prepared::Prepared;
 
@@ -95,7 +95,7 @@ impl Samples {
 }
 
 /// What a decoder learns at some frames, or is judged by, given programs for them.
-pub fn decoder_batch(
+pub(super) fn decoder_batch(
     table: &FragmentTable,
     frames: &[usize],
     programs: &[Vec<u32>],

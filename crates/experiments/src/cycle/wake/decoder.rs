@@ -1,4 +1,4 @@
-//! Phase B, the decoder: from programs, picture and state to actions.
+//! The decoder head (LCAD): from programs, image and state to actions.
 
 use std::collections::BTreeMap;
 
@@ -14,27 +14,90 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::samples::{Samples, decoder_batch};
-use super::wake::{CHUNK, every};
+use super::{Before, CHUNK, DecoderSettings, Head, HeldOutPrograms, Measure, TrainedHead, WakeData};
+use super::{every, is_finished, trained};
 use crate::error::Result;
 use crate::prepared::starts;
+use crate::run::{Launch, Phase, load_decoder};
 
 /// Held-out frames that an evaluation during training looks at.
 const GLANCE: usize = 256;
 
-/// All that a decoder needs to be built again.
+/// The group of its figures.
+pub(super) const GROUP: &str = "decoder (LCAD)";
+
+/// Everything that is needed to build a decoder again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DecoderShape {
     /// Its settings.
     pub config: DecoderConfig,
-    /// What its tokens are.
+    /// The tokens of programs.
     pub vocabulary: Vocabulary,
 }
 
+impl Head for DecoderSettings {
+    fn name(&self) -> &'static str {
+        Phase::Decoder.name()
+    }
+
+    fn train(
+        &self,
+        data: &WakeData<'_>,
+        launch: Launch<'_>,
+        before: Option<&Before<'_>>,
+    ) -> Result<Box<dyn TrainedHead>> {
+        if is_finished(&launch)? {
+            return Ok(Box::new(load_decoder(launch.run, launch.device)?.model));
+        }
+        let learned = before.map(|before| load_decoder(before.run, launch.device)).transpose()?;
+        let mut config = self.model;
+        let old = learned.as_ref().map_or(0, |learned| learned.record.model.config.tokens);
+        config.tokens = config.tokens.max(data.samples.longest()).max(old);
+        let shape = DecoderShape { config, vocabulary: data.vocabulary.clone() };
+        let precision = self.precision.on(launch.device);
+        let parameters = Parameters::new(launch.device, precision, launch.seed);
+        let objective = DecoderObjective::new(&shape, self.batch.0, launch.seed, data.table, data.samples, parameters)?;
+        if let (Some(before), Some(learned)) = (before, learned) {
+            before.growth.apply(&learned.parameters.masters(), &objective.parameters, &objective.model.tables())?;
+        }
+        let record = data.record(Phase::Decoder, shape, self.batch.0, precision, launch.seed);
+        trained(&objective, &self.train, launch, &record)?;
+        Ok(Box::new(objective.model))
+    }
+}
+
+impl TrainedHead for Decoder {
+    /// Errors as the policy runs (with its own programs, or with none), and with the demonstrations' programs as an oracle.
+    /// All are measured at the same frames.
+    fn measures(&self, data: &WakeData<'_>, held_out: &HeldOutPrograms) -> Result<Vec<Measure>> {
+        let HeldOutPrograms { frames, oracle, emitted, .. } = held_out;
+        let lower = |name: &str, value: f64, note: &str| Measure::lower(GROUP, name, value, note);
+        let with = |programs: &[Vec<u32>]| measured(self, data.table, frames, programs);
+        let own = with(emitted.as_deref().unwrap_or(oracle))?;
+        let as_run = match emitted {
+            Some(_) => "given the programs that the policy emits",
+            None => "given the instruction alone",
+        };
+        let mut measures = vec![
+            lower("chunk error", own.chunk_mean_square(), &format!("mean square after all Euler steps, {as_run}")),
+            lower("velocity error", own.velocity_mean_square(), as_run),
+        ];
+        if emitted.is_some() {
+            let error = with(oracle)?;
+            let future = "an oracle: programs describe the episode's own future";
+            measures.push(lower("chunk error, oracle programs", error.chunk_mean_square(), future));
+            let velocity = lower("velocity error, oracle programs", error.velocity_mean_square(), future);
+            measures.push(velocity.with_paper("0.090–0.113"));
+        }
+        Ok(measures)
+    }
+}
+
 /// The decoder as the trainer sees it.
-pub(super) struct DecoderObjective<'a> {
-    pub(super) model: Decoder,
-    pub(super) parameters: Parameters,
+struct DecoderObjective<'a> {
+    model: Decoder,
+    parameters: Parameters,
     table: &'a FragmentTable,
     samples: &'a Samples,
     order: Shuffled,
@@ -42,7 +105,7 @@ pub(super) struct DecoderObjective<'a> {
 }
 
 /// One micro-batch: frames, and for each the start of its flow and its time.
-pub(super) struct Drawn {
+struct FlowDraw {
     frames: Vec<usize>,
     noise: Vec<f32>,
     times: Vec<f32>,
@@ -50,7 +113,7 @@ pub(super) struct Drawn {
 
 impl<'a> DecoderObjective<'a> {
     /// A new model.
-    pub(super) fn new(
+    fn new(
         shape: &DecoderShape,
         batch: usize,
         seed: u64,
@@ -65,13 +128,13 @@ impl<'a> DecoderObjective<'a> {
 }
 
 /// What a pass over some frames draws: a function of seed, `step` and the places in the global batch.
-pub(super) fn drawn(
+fn drawn(
     decoder: (&DecoderConfig, usize),
     frames: Vec<usize>,
     seed: u64,
     step: u64,
     places: std::ops::Range<usize>,
-) -> Drawn {
+) -> FlowDraw {
     let (config, actions) = decoder;
     let (mut noise, mut times) = (Vec::new(), Vec::new());
     for place in places {
@@ -82,10 +145,10 @@ pub(super) fn drawn(
         times.extend(uniform(&mut generator, 1));
         noise.extend(normal(&mut generator, config.chunk * actions));
     }
-    Drawn { frames, noise, times }
+    FlowDraw { frames, noise, times }
 }
 
-impl Drawn {
+impl FlowDraw {
     fn on(self, shape: (usize, usize), device: &Device) -> models::Result<(Vec<usize>, FlowNoise)> {
         let count = self.frames.len();
         let start = Tensor::from_vec(self.noise, (count, shape.0, shape.1), &Device::Cpu)?.to_device(device)?;
@@ -95,7 +158,7 @@ impl Drawn {
 }
 
 /// The errors at some held-out frames, given programs for them. The noise is that of evaluations: the same for every model.
-pub(super) fn measured(
+fn measured(
     model: &Decoder,
     table: &FragmentTable,
     frames: &[usize],
@@ -113,20 +176,20 @@ pub(super) fn measured(
 }
 
 impl Objective for DecoderObjective<'_> {
-    type Batch = Drawn;
+    type Batch = FlowDraw;
 
     fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
-    fn prepare(&self, step: u64, part: Part) -> models::Result<Drawn> {
+    fn prepare(&self, step: u64, part: Part) -> models::Result<FlowDraw> {
         let whole = self.order.batch(step);
         let places = part.range(whole.len());
         let frames = starts(&self.samples.training, &whole[places.clone()]);
         Ok(drawn((self.model.config(), self.model.widths().actions), frames, self.seed, step, places))
     }
 
-    fn loss(&self, drawn: Drawn) -> models::Result<Loss> {
+    fn loss(&self, drawn: FlowDraw) -> models::Result<Loss> {
         let config = self.model.config();
         let (frames, noise) = drawn.on((config.chunk, self.model.widths().actions), self.table.device())?;
         let batch = decoder_batch(self.table, &frames, &self.samples.targets(&frames), config)?;

@@ -1,0 +1,113 @@
+//! Single phases: `train world-model`, `train amortizer` and `train wake`.
+//!
+//! Each is a stage of a whole run in the same place of the same directory layout, so a run that is made with `--resume` in
+//! the directory of a single phase, with the same settings, seed and data, finds that phase finished.
+
+use std::path::{Path, PathBuf};
+
+use compression::Library;
+use models::emitter::Vocabulary;
+use serde_json::json;
+use skills::Skill;
+
+use super::driver::{Arm, LIBRARY, SKILLS, World, policy};
+use super::session::{Event, RunOptions, Session};
+use super::settings::RunSettings;
+use super::summary::PolicyResult;
+use crate::amortizer_phase::Teacher;
+use crate::error::{Error, Result, unless_interrupted};
+use crate::prepared::Prepared;
+use crate::run::Phase;
+use crate::run_dir::{json_bytes, write_json};
+use crate::settings::{AmortizerSettings, WorldModelSettings};
+
+/// A library to write programs with. Without entries, programs are written with primitives and skills alone.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// The library.
+    pub library: Library,
+    /// The content of the file of skills next to it, if there is one.
+    pub skills: Option<Vec<u8>>,
+}
+
+impl Given {
+    /// Rejects a library that calls other skills: `skill_3` is another motion with another world model, seed or setting.
+    fn check(&self, world: &World) -> Result<()> {
+        let corpus = &world.corpus;
+        self.library.check(&corpus.store, &corpus.base)?;
+        let Some(theirs) = &self.skills else { return Ok(()) };
+        let calls = |skill: &Skill| self.library.entries().iter().any(|entry| entry.body.contains(&skill.name));
+        let is_other = *theirs != json_bytes(Path::new(SKILLS), &corpus.alphabet)?;
+        if is_other && corpus.alphabet.skills.iter().any(calls) {
+            return Err(Error::Mismatch(
+                "the library was learned over other skills than those that this world model gives; use the world model, the \
+                 dataset, the seed and the settings of `cycle` that it was learned with"
+                    .to_owned(),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Trains a world model in a run directory, or resumes that. Returns the directory of the model; `None` if the user
+/// interrupted the training.
+pub fn world_model(
+    prepared: &Prepared,
+    settings: &WorldModelSettings,
+    options: RunOptions<'_>,
+) -> Result<Option<PathBuf>> {
+    let sections = json!({ "world_model": settings });
+    let trained = Session::open(prepared, options, &sections).and_then(|mut session| {
+        session.world_model(settings)?;
+        Ok(session.run.path(Phase::WorldModel.name()))
+    });
+    unless_interrupted(trained)
+}
+
+/// Trains an amortizer in a run directory, or resumes that. Returns the directory of the model; `None` if the user
+/// interrupted the training.
+///
+/// # Errors
+/// If the supervision needs a teacher and there is none, or the other way round.
+pub fn amortizer(
+    prepared: &Prepared,
+    settings: &AmortizerSettings,
+    teacher: Option<&Teacher>,
+    options: RunOptions<'_>,
+) -> Result<Option<PathBuf>> {
+    let sections = json!({ "amortizer": settings });
+    let trained = Session::open(prepared, options, &sections).and_then(|mut session| {
+        session.amortizer(settings, teacher)?;
+        Ok(session.run.path(Phase::Amortizer.name()))
+    });
+    unless_interrupted(trained)
+}
+
+/// Trains the heads of a policy in a run directory, or resumes that: `with/` with a library, `t1/` without one. `None` if
+/// the user interrupted the training.
+///
+/// # Errors
+/// On a world model of other features, or one that has learned from held-out episodes; on a library of other skills.
+pub fn wake(
+    prepared: &Prepared,
+    settings: &RunSettings,
+    teacher: Teacher,
+    given: &Given,
+    options: RunOptions<'_>,
+) -> Result<Option<PolicyResult>> {
+    teacher.loaded.check(prepared)?;
+    (options.observer)(Event::Stage { name: "segments, classes, programs", done: false });
+    let world = World::new(prepared, &options, &settings.cycle, teacher)?;
+    given.check(&world)?;
+    let sections = json!({ "wake": settings.wake, "cycle": settings.cycle });
+    let trained = Session::open(prepared, options, &sections).and_then(|mut session| {
+        if session.run.is_first() {
+            write_json(&session.run.path(SKILLS), &world.corpus.alphabet)?;
+            write_json(&session.run.path(LIBRARY), &given.library)?;
+        }
+        let arm = Arm::of_library(&world, &given.library, settings)?;
+        let folder = if given.library.is_empty() { "t1" } else { "with" };
+        policy(&mut session, &world, arm, &settings.wake, folder, &mut Vocabulary::new(), None)
+    });
+    unless_interrupted(trained)
+}

@@ -1,0 +1,242 @@
+//! The emitter head (TPE): from instruction, image and state to programs.
+
+use std::collections::BTreeMap;
+
+use candle_core::Tensor;
+use dataset::Shuffled;
+use language::PrefixChecker;
+use models::emitter::{
+    BeamConfig, Emitter, EmitterConfig, SEPARATOR, Symbols, UNKNOWN, Vocabulary, WordVocabulary, best, exact_match,
+};
+use models::training::{Loss, Objective, Part};
+use models::{FragmentTable, Parameters};
+use serde::{Deserialize, Serialize};
+
+use super::samples::Samples;
+use super::{Before, CHUNK, EmitterSettings, Head, HeldOutPrograms, Measure, TrainedHead, WakeData};
+use super::{every, is_finished, trained};
+use crate::cycle::corpus::GOAL;
+use crate::error::Result;
+use crate::run::{Launch, Phase, load_emitter};
+
+/// Held-out frames that an evaluation during training looks at.
+const GLANCE: usize = 512;
+
+/// The group of its figures.
+pub(super) const GROUP: &str = "emitter (TPE)";
+
+/// Everything that is needed to build an emitter again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EmitterShape {
+    /// Its settings.
+    pub config: EmitterConfig,
+    /// The tokens of programs.
+    pub vocabulary: Vocabulary,
+    /// The words of instructions.
+    pub words: WordVocabulary,
+}
+
+impl EmitterShape {
+    /// The number of symbols.
+    pub fn symbols(&self) -> Symbols {
+        Symbols { words: self.words.len(), tokens: self.vocabulary.len() }
+    }
+}
+
+impl Head for EmitterSettings {
+    fn name(&self) -> &'static str {
+        Phase::Emitter.name()
+    }
+
+    fn writes_programs(&self) -> bool {
+        true
+    }
+
+    fn train(
+        &self,
+        data: &WakeData<'_>,
+        launch: Launch<'_>,
+        before: Option<&Before<'_>>,
+    ) -> Result<Box<dyn TrainedHead>> {
+        if is_finished(&launch)? {
+            return Ok(Box::new(load_emitter(launch.run, launch.device)?.model));
+        }
+        let learned = before.map(|before| load_emitter(before.run, launch.device)).transpose()?;
+        let mut config = self.model;
+        let old = learned.as_ref().map_or(0, |learned| learned.record.model.config.tokens);
+        config.tokens = config.tokens.max(data.samples.longest()).max(old);
+        let shape = EmitterShape { config, vocabulary: data.vocabulary.clone(), words: data.words.clone() };
+        let precision = self.precision.on(launch.device);
+        let parameters = Parameters::new(launch.device, precision, launch.seed);
+        let objective = EmitterObjective::new(&shape, self.batch.0, launch.seed, data.table, data.samples, parameters)?;
+        if let (Some(before), Some(learned)) = (before, learned) {
+            before.growth.apply(&learned.parameters.masters(), &objective.parameters, &objective.model.tables())?;
+        }
+        let record = data.record(Phase::Emitter, shape, self.batch.0, precision, launch.seed);
+        trained(&objective, &self.train, launch, &record)?;
+        Ok(Box::new(objective.model))
+    }
+}
+
+impl TrainedHead for Emitter {
+    /// The best programs; an empty one where the search finds none within its limit.
+    fn programs(&self, data: &WakeData<'_>, frames: &[usize]) -> Result<Option<Vec<Vec<u32>>>> {
+        let mut checker = PrefixChecker::new(&data.written.store, &data.written.signature, GOAL);
+        let beam = BeamConfig { tokens: self.config().tokens, ..data.settings.beam };
+        let mut programs = Vec::with_capacity(frames.len());
+        for chunk in frames.chunks(CHUNK) {
+            let batch = data.samples.emitter_batch(data.table, chunk, self.config().words)?;
+            let emissions = self.emit(&batch.condition, data.bound, &mut checker, &beam)?;
+            programs.extend(best(&emissions));
+        }
+        Ok(Some(programs))
+    }
+
+    fn measures(&self, data: &WakeData<'_>, held_out: &HeldOutPrograms) -> Result<Vec<Measure>> {
+        let TokenCounts { task, structure, numbers, unknown } = token_counts(self, data, &held_out.judged)?;
+        let all = task.and(structure).and(numbers);
+        let higher = |name: &str, value: f64, note: &str| Measure::higher(GROUP, name, value, note);
+        let mut measures = vec![
+            higher(
+                "token accuracy",
+                all.share(),
+                "all tokens, given the correct ones before; the paper's programs are not public",
+            )
+            .with_paper("0.812–0.904"),
+            higher("task tokens", task.share(), "given the correct ones before"),
+            higher("names and syntax", structure.share(), "tokens of motions: skills, library entries, syntax"),
+            higher("numbers", numbers.share(), "tokens of motions: arguments, one number at a time"),
+            Measure::lower(
+                GROUP,
+                "unknown tokens",
+                unknown / all.all.max(1.0),
+                "tokens that never occur in training; counted as wrong",
+            ),
+        ];
+        if let Some(emitted) = &held_out.emitted {
+            let exact = exact_match(emitted, &held_out.oracle);
+            let tasks = exact_match(&tasks(emitted), &tasks(&held_out.oracle));
+            measures.push(higher("exact tasks", tasks, "emitted by beam search"));
+            measures.push(higher("exact programs", exact, "task and motion, emitted by beam search"));
+        }
+        Ok(measures)
+    }
+}
+
+/// Correct tokens by kind.
+#[derive(Default)]
+struct TokenCounts {
+    task: Counted,
+    structure: Counted,
+    numbers: Counted,
+    unknown: f64,
+}
+
+/// How many are correct, of how many.
+#[derive(Clone, Copy, Default)]
+struct Counted {
+    correct: f64,
+    all: f64,
+}
+
+impl Counted {
+    fn and(self, other: Counted) -> Counted {
+        Counted { correct: self.correct + other.correct, all: self.all + other.all }
+    }
+
+    fn share(self) -> f64 {
+        self.correct / self.all.max(1.0)
+    }
+}
+
+/// Counts correct tokens under teacher forcing. The separator belongs to the task, the end to the motion's structure.
+fn token_counts(emitter: &Emitter, data: &WakeData<'_>, frames: &[usize]) -> Result<TokenCounts> {
+    let mut counts = TokenCounts::default();
+    for chunk in frames.chunks(CHUNK) {
+        let batch = data.samples.emitter_batch(data.table, chunk, emitter.config().words)?;
+        let correct: Vec<Vec<f32>> = emitter.token_scores(&batch)?.correct.to_vec2()?;
+        for (frame, correct) in chunk.iter().zip(correct) {
+            let target = data.samples.target(*frame);
+            let mut in_task = true;
+            for ((id, is_number), correct) in target.ids.iter().zip(&target.numbers).zip(correct) {
+                let kind = match (in_task, is_number) {
+                    (true, _) => &mut counts.task,
+                    (false, true) => &mut counts.numbers,
+                    (false, false) => &mut counts.structure,
+                };
+                // A token that is not in the vocabulary cannot be written.
+                kind.correct += if *id == UNKNOWN { 0.0 } else { f64::from(correct) };
+                kind.all += 1.0;
+                in_task &= *id != SEPARATOR;
+            }
+            counts.unknown += target.unknown as f64;
+        }
+    }
+    Ok(counts)
+}
+
+/// The first of two programs, of each.
+fn tasks(programs: &[Vec<u32>]) -> Vec<Vec<u32>> {
+    programs.iter().map(|ids| ids.split(|id| *id == SEPARATOR).next().unwrap_or_default().to_vec()).collect()
+}
+
+/// The emitter as the trainer sees it.
+struct EmitterObjective<'a> {
+    model: Emitter,
+    parameters: Parameters,
+    table: &'a FragmentTable,
+    samples: &'a Samples,
+    order: Shuffled,
+}
+
+impl<'a> EmitterObjective<'a> {
+    /// A new model.
+    fn new(
+        shape: &EmitterShape,
+        batch: usize,
+        seed: u64,
+        table: &'a FragmentTable,
+        samples: &'a Samples,
+        mut parameters: Parameters,
+    ) -> Result<EmitterObjective<'a>> {
+        let model = Emitter::new(&mut parameters.root(), &shape.config, table.widths(), shape.symbols())?;
+        let order = Shuffled::new(&samples.training, batch, seed)?;
+        Ok(EmitterObjective { model, parameters, table, samples, order })
+    }
+}
+
+impl Objective for EmitterObjective<'_> {
+    type Batch = Vec<usize>;
+
+    fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    fn prepare(&self, step: u64, part: Part) -> models::Result<Vec<usize>> {
+        let whole = self.order.batch(step);
+        Ok(crate::prepared::starts(&self.samples.training, &whole[part.range(whole.len())]))
+    }
+
+    fn loss(&self, frames: Vec<usize>) -> models::Result<Loss> {
+        self.model.loss(&self.samples.emitter_batch(self.table, &frames, self.model.config().words)?)
+    }
+
+    fn evaluate(&self) -> models::Result<BTreeMap<String, f64>> {
+        let (mut nats, mut right, mut count) = (0.0, 0.0, 0.0);
+        for frames in every(&self.samples.held_out, GLANCE).chunks(CHUNK) {
+            let batch = self.samples.emitter_batch(self.table, frames, self.model.config().words)?;
+            let scores = self.model.token_scores(&batch)?;
+            let sum = |x: &Tensor| -> models::Result<f64> { Ok(f64::from(x.sum_all()?.to_scalar::<f32>()?)) };
+            nats += sum(&scores.nats)?;
+            right += sum(&scores.correct)?;
+            count += sum(&scores.counted)?;
+        }
+        let mean = |sum: f64| sum / f64::max(count, 1.0);
+        Ok(BTreeMap::from([("cross_entropy".to_owned(), mean(nats)), ("accuracy".to_owned(), mean(right))]))
+    }
+
+    fn work_per_step(&self) -> (f64, &'static str) {
+        (self.order.batch(0).len() as f64, "frames")
+    }
+}

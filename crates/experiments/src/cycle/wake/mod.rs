@@ -1,0 +1,192 @@
+//! Phase B: the heads of a policy, trained on programs, and how well they do on held-out episodes.
+//!
+//! | arm | programs that the heads are trained on |
+//! |---|---|
+//! | with library | written with the library |
+//! | without library | written with primitives and skills alone, over the same number of segments |
+//! | no programs | none: the decoder gets the instruction as one token |
+//!
+//! All arms have the same data, number of steps, model sizes and start. [`Head`] says what a head is.
+
+mod decoder;
+mod emitter;
+mod head;
+mod samples;
+
+use std::path::Path;
+
+use dataset::FragmentIndex;
+use models::FragmentTable;
+use models::decoder::DecoderConfig;
+use models::emitter::{BeamConfig, BoundVocabulary, EmitterConfig, Growth, Vocabulary, WordVocabulary};
+use models::training::checkpoint::MODEL;
+use models::training::{Objective, Outcome, TrainConfig, train};
+use serde::{Deserialize, Serialize};
+
+pub use self::decoder::DecoderShape;
+pub use self::emitter::EmitterShape;
+pub use self::head::{Head, HeldOutPrograms, Measure, TrainedHead, value_of};
+pub use self::samples::Samples;
+use super::corpus::Written;
+use crate::error::{Error, Result};
+use crate::prepared::Prepared;
+use crate::run::{Launch, Phase, Record};
+use crate::settings::{Batch, PrecisionChoice};
+
+/// Frames that are evaluated at once.
+const CHUNK: usize = 64;
+
+/// How the emitter is trained.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EmitterSettings {
+    /// The model.
+    pub model: EmitterConfig,
+    /// The trainer.
+    pub train: TrainConfig,
+    /// Frames in a step.
+    pub batch: Batch,
+    /// The precision of products.
+    pub precision: PrecisionChoice,
+}
+
+/// How the decoder is trained.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DecoderSettings {
+    /// The model.
+    pub model: DecoderConfig,
+    /// The trainer.
+    pub train: TrainConfig,
+    /// Frames in a step.
+    pub batch: Batch,
+    /// The precision of products.
+    pub precision: PrecisionChoice,
+}
+
+/// How phase B is run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WakeSettings {
+    /// The emitter.
+    pub emitter: EmitterSettings,
+    /// The decoder.
+    pub decoder: DecoderSettings,
+    /// How programs are searched for when a policy is evaluated.
+    pub beam: BeamConfig,
+    /// Held-out frames, evenly chosen, at which token accuracy is measured.
+    pub judged: usize,
+    /// Held-out frames, evenly chosen, for which programs are emitted and actions decoded (paper: 256).
+    pub emitted: usize,
+}
+
+impl Default for WakeSettings {
+    fn default() -> Self {
+        WakeSettings {
+            emitter: EmitterSettings::default(),
+            decoder: DecoderSettings::default(),
+            beam: BeamConfig::default(),
+            judged: 4096,
+            emitted: 256,
+        }
+    }
+}
+
+/// The heads of the policy, in the order of their training. A new head is one more line here.
+pub fn heads(settings: &WakeSettings) -> Vec<&dyn Head> {
+    vec![&settings.emitter, &settings.decoder]
+}
+
+/// What heads are trained on: the data on the device, and frames with their programs as numbers.
+pub struct WakeData<'a> {
+    /// The data.
+    pub prepared: &'a Prepared,
+    /// The data on the device.
+    pub table: &'a FragmentTable,
+    /// Frames with their programs.
+    pub samples: &'a Samples,
+    /// The programs themselves.
+    pub written: &'a Written,
+    /// The tokens of programs.
+    pub vocabulary: &'a Vocabulary,
+    /// The same, bound to the store of the programs.
+    pub bound: &'a BoundVocabulary,
+    /// The words of instructions.
+    pub words: &'a WordVocabulary,
+    /// How phase B is run.
+    pub settings: &'a WakeSettings,
+}
+
+/// An earlier policy, whose weights are the start of this one's training.
+pub struct Before<'a> {
+    /// Its directory.
+    pub run: &'a Path,
+    /// How rows of new tokens start.
+    pub growth: Growth,
+}
+
+impl WakeData<'_> {
+    /// The held-out figures of all heads of a policy.
+    pub fn measures(&self, policy: &[Box<dyn TrainedHead>]) -> Result<Vec<Measure>> {
+        let judged = every(&self.samples.held_out, self.settings.judged);
+        let frames = every(&self.samples.held_out, self.settings.emitted);
+        let mut emitted = None;
+        for head in policy {
+            emitted = head.programs(self, &frames)?.or(emitted);
+        }
+        let held_out = HeldOutPrograms { judged, oracle: self.samples.targets(&frames), frames, emitted };
+        let mut all = Vec::new();
+        for head in policy {
+            all.extend(head.measures(self, &held_out)?);
+        }
+        Ok(all)
+    }
+
+    /// What a model of this data records about itself.
+    fn record<M>(&self, phase: Phase, model: M, batch: usize, precision: models::Precision, seed: u64) -> Record<M> {
+        Record {
+            phase,
+            model,
+            widths: self.table.widths(),
+            scales: self.table.scales().clone(),
+            batch,
+            precision,
+            supervision: None,
+            teacher: None,
+            source: self.prepared.source.record(),
+            split: self.prepared.split.clone(),
+            seen: self.prepared.contents(&self.prepared.split.train).into_iter().collect(),
+            seed,
+        }
+    }
+}
+
+/// Frames of an index: all of them, or about `most`, evenly chosen.
+fn every(index: &FragmentIndex, most: usize) -> Vec<usize> {
+    let step = index.len().div_ceil(most.max(1)).max(1);
+    index.iter().step_by(step).map(|(_, fragment)| fragment.frames.start).collect()
+}
+
+/// Trains to the last step.
+///
+/// # Errors
+/// `Interrupted` if training was stopped before.
+fn trained<O: Objective, M: Serialize>(
+    objective: &O,
+    config: &TrainConfig,
+    launch: Launch<'_>,
+    record: &Record<M>,
+) -> Result<()> {
+    let run = launch.run;
+    let options = launch.begin(record, config)?;
+    match train(objective, config, run, options)? {
+        Outcome::Finished(_) => Ok(()),
+        Outcome::Stopped(_) => Err(Error::Interrupted),
+    }
+}
+
+/// Whether a head's training has finished in a directory; all processes get the first one's answer.
+fn is_finished(launch: &Launch<'_>) -> Result<bool> {
+    let said = vec![u8::from(launch.run.join(MODEL).is_file())];
+    Ok(launch.transport.broadcast_bytes(said)? == [1])
+}

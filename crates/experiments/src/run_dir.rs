@@ -1,0 +1,407 @@
+//! Run directories and their stages: results that are computed once, stored whole, and loaded again.
+//!
+//! A *stage* is a step of a run with inputs and a result. [`RunDir::stage`] loads the result if it was stored with the same
+//! inputs, and otherwise computes and stores it. Inputs are plain data (settings, hashes of what came before), so `run`,
+//! `train` and `eval` find each other's finished stages in a directory; a result that was made from other inputs is an error
+//! that names the differences, never a silent mix-up.
+//!
+//! With several processes the first one computes and stores, and the others receive its result, so that stages do not depend
+//! on how many processes there are.
+//!
+//! **Files appear whole or not at all**: everything is written to a `.partial` file and renamed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use models::training::distributed::Transport;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+
+/// The file with the resolved settings of a run.
+pub const CONFIG: &str = "config.json";
+
+/// Files that a run may leave before its first stage is finished; a directory with nothing else counts as empty.
+const BEFORE_STAGES: [&str; 2] = [CONFIG, "time.json"];
+
+/// How many differences a message names.
+const SHOWN: usize = 5;
+
+/// A directory in which the results of a run are stored.
+pub struct RunDir {
+    root: PathBuf,
+    transport: Arc<dyn Transport>,
+}
+
+/// A stage as it is stored.
+#[derive(Serialize, Deserialize)]
+struct Stored<T> {
+    inputs: Value,
+    result: T,
+}
+
+impl RunDir {
+    /// Creates a directory for a run, or opens it to resume. Settings that are stored already must not contradict `config`;
+    /// settings of further phases are added to them, so that single phases and whole runs can share a directory.
+    ///
+    /// # Errors
+    /// If the directory holds something else, a run with other settings, or a run while `resume` is false.
+    pub fn open(root: &Path, resume: bool, config: &Value, transport: Arc<dyn Transport>) -> Result<RunDir> {
+        let run = RunDir { root: root.to_owned(), transport };
+        if run.is_first() {
+            // A start that failed before its first result leaves nothing worth keeping.
+            let known = claim(root, resume, has_stages(root), config)?;
+            fs::create_dir_all(root).map_err(Error::file(root))?;
+            let merged = known.as_ref().map_or_else(|| config.clone(), |known| merged(known, config));
+            if known != Some(merged.clone()) {
+                write_json(&root.join(CONFIG), &merged)?;
+            }
+        }
+        run.wait()?;
+        Ok(run)
+    }
+
+    /// The directory itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The path of something in it.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    /// The way to the other processes of the run.
+    pub fn transport(&self) -> Arc<dyn Transport> {
+        self.transport.clone()
+    }
+
+    /// Whether this is the process that computes stages and writes files.
+    pub fn is_first(&self) -> bool {
+        self.transport.rank() == 0
+    }
+
+    /// Waits until all processes are here.
+    pub fn wait(&self) -> Result<()> {
+        Ok(self.transport.barrier()?)
+    }
+
+    /// Whether a stage has a stored result. All processes get the first one's answer.
+    pub fn is_done(&self, name: &str) -> Result<bool> {
+        self.agreed(|| self.file(name).is_file())
+    }
+
+    /// The first process's answer to a question, on all processes.
+    pub fn agreed(&self, ask: impl FnOnce() -> bool) -> Result<bool> {
+        let answer = if self.is_first() { vec![u8::from(ask())] } else { vec![0] };
+        Ok(self.transport.broadcast_bytes(answer)? == [1])
+    }
+
+    /// The result of a stage: the stored one, or a new one that is then stored in `NAME.json`.
+    ///
+    /// # Errors
+    /// Those of `compute`; and if the stored result was made from other inputs.
+    pub fn stage<T, E>(
+        &self,
+        name: &str,
+        inputs: &impl Serialize,
+        compute: impl FnOnce() -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E>
+    where
+        T: Serialize + DeserializeOwned,
+        E: From<Error>,
+    {
+        let path = self.file(name);
+        if !self.is_first() {
+            let sent = self.transport.broadcast_bytes(Vec::new()).map_err(Error::from)?;
+            if sent.is_empty() {
+                return Err(Error::Mismatch(format!("the first process did not finish the stage `{name}`")).into());
+            }
+            return Ok(parsed(&path, &sent)?);
+        }
+        let found = self.found(name, &path, inputs, compute);
+        let sent = match &found {
+            Ok(result) if self.transport.world() > 1 => json_bytes(&path, result)?,
+            _ => Vec::new(),
+        };
+        self.transport.broadcast_bytes(sent).map_err(Error::from)?;
+        found
+    }
+
+    fn found<T, E>(
+        &self,
+        name: &str,
+        path: &Path,
+        inputs: &impl Serialize,
+        compute: impl FnOnce() -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E>
+    where
+        T: Serialize + DeserializeOwned,
+        E: From<Error>,
+    {
+        let inputs = serde_json::to_value(inputs).map_err(|error| unwritten(path, &error))?;
+        if path.is_file() {
+            let stored: Stored<T> = read_json(path)?;
+            let other = differences(&stored.inputs, &inputs);
+            if !other.is_empty() {
+                let reason = format!("holds the stage `{name}` of a run that differs: {}", named(&other));
+                return Err(Error::RunExists { run: self.root.clone(), reason }.into());
+            }
+            return Ok(stored.result);
+        }
+        let result = compute()?;
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(Error::file(folder))?;
+        }
+        let stored = Stored { inputs, result };
+        write_json(path, &stored)?;
+        Ok(stored.result)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.root.join(format!("{name}.json"))
+    }
+}
+
+/// The stored result of a stage, for commands that only look at a run; `None` if it is not there.
+pub fn stored<T: DeserializeOwned>(run: &Path, name: &str) -> Result<Option<T>> {
+    let path = run.join(format!("{name}.json"));
+    if !path.is_file() {
+        return Ok(None);
+    }
+    read_json::<Stored<T>>(&path).map(|stored| Some(stored.result))
+}
+
+/// Refuses a directory that holds something else than the run described by `config`. Returns the settings that are stored
+/// there, if the run has `begun`: if it has results that resuming would continue.
+///
+/// # Errors
+/// If the directory is a file, has other files in it, has a run while `resume` is false, or a run with other settings.
+pub(crate) fn claim(root: &Path, resume: bool, begun: bool, config: &Value) -> Result<Option<Value>> {
+    let exists = |reason: String| Error::RunExists { run: root.to_owned(), reason };
+    if root.is_file() {
+        return Err(exists("is a file; expected a directory to create".to_owned()));
+    }
+    let path = root.join(CONFIG);
+    if !path.is_file() {
+        return match has_stages(root) {
+            true => Err(exists("contains other files".to_owned())),
+            false => Ok(None),
+        };
+    }
+    if !begun {
+        return Ok(None);
+    }
+    if !resume {
+        return Err(exists("already contains a run".to_owned()));
+    }
+    let known: Value = read_json(&path)?;
+    let other = conflicts(&known, config);
+    match other.is_empty() {
+        true => Ok(Some(known)),
+        false => Err(exists(format!("contains a run with other settings: {}", named(&other)))),
+    }
+}
+
+/// Whether there is anything in a directory but what a start leaves before its first stage.
+fn has_stages(root: &Path) -> bool {
+    let early = |name: &str| {
+        let name = name.strip_suffix(PARTIAL).unwrap_or(name);
+        BEFORE_STAGES.contains(&name)
+    };
+    let entries = root.read_dir().into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| !early(&entry.file_name().to_string_lossy()))
+}
+
+/// The places at which two values differ, each with both values.
+pub(crate) fn differences(was: &Value, is: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    compare(was, is, "", true, &mut found);
+    found
+}
+
+/// The places that both values have and at which they differ.
+fn conflicts(was: &Value, is: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    compare(was, is, "", false, &mut found);
+    found
+}
+
+fn compare(was: &Value, is: &Value, place: &str, missing_differs: bool, found: &mut Vec<String>) {
+    let (Value::Object(old), Value::Object(new)) = (was, is) else {
+        if was != is {
+            found.push(format!("`{place}` was {}, is {}", short(was), short(is)));
+        }
+        return;
+    };
+    for name in old.keys().chain(new.keys().filter(|name| !old.contains_key(*name))) {
+        let inside = if place.is_empty() { name.clone() } else { format!("{place}.{name}") };
+        match (old.get(name), new.get(name)) {
+            (Some(was), Some(is)) => compare(was, is, &inside, missing_differs, found),
+            (was, is) if missing_differs => {
+                let null = Value::Null;
+                compare(was.unwrap_or(&null), is.unwrap_or(&null), &inside, missing_differs, found);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A value for a message: long ones are cut.
+fn short(value: &Value) -> String {
+    const MOST: usize = 40;
+    let text = value.to_string();
+    match text.char_indices().nth(MOST) {
+        None => text,
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+fn named(differences: &[String]) -> String {
+    let mut text = differences[..differences.len().min(SHOWN)].join(", ");
+    if differences.len() > SHOWN {
+        text += &format!(" and {} more", differences.len() - SHOWN);
+    }
+    text
+}
+
+/// Both values, with the fields of either.
+fn merged(known: &Value, added: &Value) -> Value {
+    let (Value::Object(known), Value::Object(added)) = (known, added) else { return added.clone() };
+    let mut all: Map<String, Value> = known.clone();
+    for (name, value) in added {
+        let value = all.get(name).map_or_else(|| value.clone(), |old| merged(old, value));
+        all.insert(name.clone(), value);
+    }
+    Value::Object(all)
+}
+
+/// Reads JSON.
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    parsed(path, &fs::read(path).map_err(Error::file(path))?)
+}
+
+fn parsed<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T> {
+    serde_json::from_slice(bytes).map_err(|error| Error::Format { path: path.to_owned(), reason: error.to_string() })
+}
+
+/// Writes JSON to a file that appears whole or not at all.
+pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    write_text(path, &json_bytes(path, value)?)
+}
+
+/// What [`write_json`] writes; the path is for the message of a failure.
+pub(crate) fn json_bytes(path: &Path, value: &impl Serialize) -> Result<Vec<u8>> {
+    let mut text = serde_json::to_vec_pretty(value).map_err(|error| unwritten(path, &error))?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+/// Writes a file that appears whole or not at all.
+pub fn write_text(path: &Path, text: &[u8]) -> Result<()> {
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(PARTIAL);
+    let partial = PathBuf::from(partial);
+    fs::write(&partial, text).and_then(|()| fs::rename(&partial, path)).map_err(Error::file(path))
+}
+
+/// The ending of files that are being written.
+const PARTIAL: &str = ".partial";
+
+fn unwritten(path: &Path, error: &serde_json::Error) -> Error {
+    Error::Format { path: path.to_owned(), reason: format!("cannot be written: {error}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use models::training::distributed::Alone;
+    use serde_json::json;
+
+    use super::*;
+
+    fn open(root: &Path, resume: bool, config: &Value) -> Result<RunDir> {
+        RunDir::open(root, resume, config, Arc::new(Alone::default()))
+    }
+
+    #[test]
+    fn a_stage_is_computed_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("run");
+        let computed = Cell::new(0);
+        let stage = |run: &RunDir, seed: u64| -> Result<Vec<u32>> {
+            run.stage("deep/numbers", &json!({ "seed": seed }), || {
+                computed.set(computed.get() + 1);
+                Ok::<_, Error>(vec![1, 2, 3])
+            })
+        };
+        let run = open(&root, false, &json!({ "seed": 1 })).unwrap();
+        assert!(!run.is_done("deep/numbers").unwrap());
+        assert_eq!(stage(&run, 1).unwrap(), [1, 2, 3]);
+        assert!(run.is_done("deep/numbers").unwrap());
+        assert_eq!(stage(&run, 1).unwrap(), [1, 2, 3]);
+        // Another process that resumes finds it as well.
+        let again = open(&root, true, &json!({ "seed": 1 })).unwrap();
+        assert_eq!(stage(&again, 1).unwrap(), [1, 2, 3]);
+        assert_eq!(computed.get(), 1);
+        assert_eq!(stored::<Vec<u32>>(&root, "deep/numbers").unwrap(), Some(vec![1, 2, 3]));
+        assert_eq!(stored::<Vec<u32>>(&root, "other").unwrap(), None);
+        let error = stage(&again, 2).unwrap_err().to_string();
+        assert!(error.contains("the stage `deep/numbers` of a run that differs: `seed` was 1, is 2"), "{error}");
+        assert_eq!(computed.get(), 1, "nothing is computed over another result");
+    }
+
+    #[test]
+    fn a_stage_that_fails_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = open(&folder.path().join("run"), false, &json!({})).unwrap();
+        let failed: Result<u32> = run.stage("one", &(), || Err(Error::Mismatch("no".to_owned())));
+        assert!(failed.is_err() && !run.is_done("one").unwrap());
+        assert_eq!(run.stage("one", &(), || Ok::<_, Error>(7)).unwrap(), 7);
+    }
+
+    #[test]
+    fn single_phases_and_whole_runs_share_a_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("run");
+        let first = open(&root, false, &json!({ "seed": 3, "settings": { "a": { "steps": 5 } } })).unwrap();
+        first.stage("a", &(), || Ok::<_, Error>(1)).unwrap();
+        let whole = json!({ "seed": 3, "settings": { "a": { "steps": 5 }, "b": { "steps": 6 } } });
+        let error = open(&root, false, &whole).err().unwrap().to_string();
+        assert!(error.contains("already contains a run"), "{error}");
+        open(&root, true, &whole).unwrap();
+        assert_eq!(read_json::<Value>(&root.join(CONFIG)).unwrap(), whole);
+        let other = json!({ "seed": 4, "settings": { "b": { "steps": 7 } } });
+        let error = open(&root, true, &other).err().unwrap().to_string();
+        assert!(error.contains("`seed` was 3, is 4, `settings.b.steps` was 6, is 7"), "{error}");
+    }
+
+    #[test]
+    fn other_directories_are_refused_and_failed_starts_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("run");
+        fs::create_dir(&root).unwrap();
+        fs::write(root.join("config.json"), "{\"seed\": 1}").unwrap();
+        fs::write(root.join("config.json.partial"), "{").unwrap();
+        open(&root, false, &json!({ "seed": 2 })).unwrap();
+        fs::write(root.join("notes.txt"), "mine").unwrap();
+        fs::remove_file(root.join("config.json")).unwrap();
+        let error = open(&root, true, &json!({ "seed": 2 })).err().unwrap().to_string();
+        assert!(error.contains("contains other files"), "{error}");
+        let error = open(&root.join("notes.txt"), true, &json!({})).err().unwrap().to_string();
+        assert!(error.contains("is a file"), "{error}");
+    }
+
+    #[test]
+    fn differences_name_places_and_values() {
+        let found = differences(&json!({ "a": { "b": 1, "c": 2 }, "d": [1] }), &json!({ "a": { "b": 3 }, "d": [1] }));
+        assert_eq!(found, ["`a.b` was 1, is 3", "`a.c` was 2, is null"]);
+        assert!(conflicts(&json!({ "a": 1 }), &json!({ "b": 2 })).is_empty());
+        let many: Vec<String> = (0..7).map(|at| at.to_string()).collect();
+        assert_eq!(named(&many), "0, 1, 2, 3, 4 and 2 more");
+    }
+}
