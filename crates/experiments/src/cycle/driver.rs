@@ -29,11 +29,12 @@ use clustering::{KMeansConfig, Points, kmeans};
 use compression::Library;
 use language::TermId;
 use models::FragmentTable;
-use models::emitter::{Growth, Vocabulary, WordVocabulary};
+use models::emitter::WordVocabulary;
 use models::noise::mix;
 use models::training::checkpoint::MODEL;
 use models::training::distributed::Alone;
 use models::training::{Outcome, Progress};
+use models::vocabulary::{Growth, Vocabulary};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use candle_core::Tensor;
 use dataset::Shuffled;
-use models::emitter::{Emitter, EmitterConfig, Symbols, Vocabulary, WordVocabulary};
+use models::emitter::{Emitter, EmitterConfig, Symbols, WordVocabulary};
 use models::training::{Loss, Objective, Part};
-use models::{FragmentTable, Parameters};
+use models::{FragmentTable, Parameters, Vocabulary};
 use serde::{Deserialize, Serialize};
 
 use super::samples::Samples;

@@ -16,7 +16,6 @@ pub mod driver;
 mod emitter_phase;
 pub mod equivalence;
 pub mod gates;
-mod plane;
 pub mod refactoring;
 pub mod samples;
 pub mod settings;

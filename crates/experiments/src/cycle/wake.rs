@@ -6,12 +6,10 @@ use candle_core::Device;
 use dataset::FragmentIndex;
 use language::PrefixChecker;
 use models::decoder::{Decoder, DecoderConfig};
-use models::emitter::{
-    BeamConfig, BoundVocabulary, Emitter, EmitterConfig, Growth, SEPARATOR, UNKNOWN, Vocabulary, WordVocabulary, best,
-    exact_match,
-};
+use models::emitter::{BeamConfig, Emitter, EmitterConfig, WordVocabulary, best, exact_match};
 use models::training::checkpoint::MODEL;
 use models::training::{Objective, Outcome, TrainConfig, train};
+use models::vocabulary::{BoundVocabulary, Growth, SEPARATOR, UNKNOWN, Vocabulary};
 use models::{FragmentTable, Parameters};
 use serde::{Deserialize, Serialize};
 

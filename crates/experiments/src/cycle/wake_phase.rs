@@ -12,7 +12,7 @@
 use std::path::Path;
 
 use compression::Library;
-use models::emitter::Vocabulary;
+use models::Vocabulary;
 use serde_json::json;
 use skills::Skill;
 
