@@ -15,6 +15,8 @@ pub(crate) enum Purpose {
     Resamples = 2,
     /// Where centres of KMeans move to.
     Swaps = 3,
+    /// The first guess of the principal axes.
+    Axes = 4,
 }
 
 /// The generator of one place of one purpose.

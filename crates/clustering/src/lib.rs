@@ -24,6 +24,7 @@ mod kmeans;
 mod metrics;
 mod panels;
 mod points;
+mod principal_plane;
 
 pub use bootstrap::{BootstrapConfig, Interval, bootstrap, bootstrap_mean, quantile};
 pub use dp_means::{DpMeans, DpMeansConfig, dp_means, lambda_for_clusters};
@@ -35,3 +36,4 @@ pub use kmeans::{
 };
 pub use metrics::{BoundaryScore, Contingency, ami, ari, boundary_f1, nmi, purity, silhouette};
 pub use points::{MAX_POINTS, NOISE, Points};
+pub use principal_plane::principal_plane;

@@ -12,8 +12,8 @@ use std::time::Instant;
 use candle_core::{Device, Tensor};
 use models::ops::Form;
 use models::training::{AdamW, AdamWConfig};
-use models::world_model::{ContrastMode, Widths};
-use models::{DeviceChoice, FragmentBatch, Parameters, Precision, Result, WorldModel, WorldModelConfig, noise};
+use models::world_model::ContrastMode;
+use models::{DeviceChoice, FragmentBatch, Parameters, Precision, Result, Widths, WorldModel, WorldModelConfig, noise};
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 

@@ -18,7 +18,7 @@ pub use self::scales::Scales;
 use self::scales::{check_caches, each_chunk};
 use crate::error::{Error, Result};
 use crate::parameters::Precision;
-use crate::world_model::Widths;
+use crate::widths::Widths;
 
 /// Where a table lies and what its returns are.
 #[derive(Clone, Debug)]

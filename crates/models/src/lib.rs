@@ -17,6 +17,8 @@ pub mod parameters;
 pub mod training;
 pub mod transformer;
 mod vectorised;
+pub mod vocabulary;
+mod widths;
 pub mod world_model;
 
 pub use decoder::{Decoder, DecoderConfig};
@@ -25,4 +27,6 @@ pub use emitter::{Emitter, EmitterConfig};
 pub use error::{Error, Result};
 pub use fragments::{FragmentBatch, FragmentTable, Scales, TableOptions};
 pub use parameters::{Parameter, Parameters, Precision};
+pub use vocabulary::Vocabulary;
+pub use widths::Widths;
 pub use world_model::{WorldModel, WorldModelConfig};

@@ -13,8 +13,7 @@ use models::ops::{Form, attention, layer_norm};
 use models::parameters::Init;
 use models::training::{AdamW, AdamWConfig};
 use models::transformer::{Transformer, TransformerConfig};
-use models::world_model::Widths;
-use models::{Parameters, Precision, noise};
+use models::{Parameters, Precision, Widths, noise};
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clustering::{
     BootstrapConfig, HdbscanConfig, KMeansConfig, NOISE, Points, ami, ari, bootstrap_mean, dtw, dtw_path, hdbscan,
-    kmeans, nmi, purity, quantile, silhouette,
+    kmeans, nmi, principal_plane, purity, quantile, silhouette,
 };
 use serde_json::Value;
 
@@ -74,6 +74,27 @@ fn density_clusters_are_those_of_scikit_learn_and_hdbscan() {
         }
     }
     assert!(other.is_empty(), "{other:#?}");
+}
+
+/// Either direction of an axis is right; which one scikit-learn takes depends on rounding where two coefficients tie.
+#[test]
+fn principal_planes_are_those_of_scikit_learn() {
+    for case in cases("principal_plane") {
+        let (values, width) = points(&case);
+        let (found, share) = principal_plane(Points::new(&values, width).unwrap());
+        let wanted: f64 = case["shares"].as_array().unwrap().iter().map(number).sum();
+        assert!((share - wanted).abs() <= 1e-9, "{}: share {share}, wanted {wanted}", case["points"]);
+        let wanted = case["plane"].as_array().unwrap();
+        assert_eq!(found.len(), wanted.len());
+        for axis in 0..2 {
+            let wanted: Vec<f64> = wanted.iter().map(|row| number(&row[axis])).collect();
+            let scale = wanted.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
+            let sign = found.iter().zip(&wanted).map(|(found, wanted)| found[axis] * wanted).sum::<f64>().signum();
+            let error = found.iter().zip(&wanted).map(|(found, wanted)| (sign * found[axis] - wanted).abs());
+            let error = error.fold(0.0, f64::max);
+            assert!(error <= 1e-7 * scale, "{}, axis {axis}: off by {error} of {scale}", case["points"]);
+        }
+    }
 }
 
 #[test]

@@ -22,7 +22,8 @@ use std::sync::atomic::Ordering;
 use compression::Library;
 use language::TermId;
 use models::FragmentTable;
-use models::emitter::{Growth, Vocabulary, WordVocabulary};
+use models::emitter::WordVocabulary;
+use models::vocabulary::{Growth, Vocabulary};
 use serde::Serialize;
 use serde_json::json;
 

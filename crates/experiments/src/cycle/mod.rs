@@ -15,7 +15,6 @@ pub mod driver;
 pub mod equivalence;
 pub mod gates;
 pub mod phases;
-mod plane;
 pub mod refactoring;
 pub mod session;
 pub mod settings;

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use compression::Library;
-use models::emitter::Vocabulary;
+use models::Vocabulary;
 use serde_json::json;
 use skills::Skill;
 

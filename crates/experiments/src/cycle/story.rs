@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use clustering::Points;
+use clustering::{Points, principal_plane};
 use compression::Library;
 use dataset::{CameraId, FrameIndex, FrameOptions, FrameReader};
 use language::{TermStore, evaluate, print};
@@ -19,7 +19,6 @@ use serde_json::Value;
 
 use super::driver::World;
 use super::gates::GateSettings;
-use super::plane::principal_plane;
 use super::session::Session;
 use super::settings::RunSettings;
 use super::summary::{JudgedCandidate, RunSummary};

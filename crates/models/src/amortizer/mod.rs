@@ -23,7 +23,7 @@ use crate::layers::Linear;
 use crate::ops::without_gradients;
 use crate::parameters::{Init, Parameter, Scope};
 use crate::transformer::{Transformer, TransformerConfig};
-use crate::world_model::Widths;
+use crate::widths::Widths;
 
 /// A Transformer from windows to unit vectors.
 #[derive(Clone, Debug)]

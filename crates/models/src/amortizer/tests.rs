@@ -11,6 +11,7 @@ use crate::noise;
 use crate::ops::Form;
 use crate::parameters::{Parameters, Precision};
 use crate::training::adamw::{AdamW, AdamWConfig};
+use crate::widths::Widths;
 
 /// Those of LIBERO, with five features.
 const WIDTHS: Widths = Widths { features: 5, states: 8, actions: 7 };

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::ops::Form;
-use crate::world_model::Widths;
+use crate::widths::Widths;
 
 /// The shape of the LCAD. `Default` is the paper's, preset `paper`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

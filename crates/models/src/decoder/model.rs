@@ -4,12 +4,12 @@ use candle_core::{D, DType, Device, Tensor};
 
 use super::config::DecoderConfig;
 use crate::embedding::{Embedding, GrowingTables, repeated};
-use crate::emitter::{PAD, filled};
 use crate::error::{Error, Result};
 use crate::layers::Linear;
 use crate::parameters::{Init, Parameter, Scope};
 use crate::transformer::{Transformer, TransformerConfig};
-use crate::world_model::Widths;
+use crate::vocabulary::{PAD, padded};
+use crate::widths::Widths;
 
 /// The longest and the shortest wave of the flow time, which goes from 0 to 1 (as in π₀).
 const PERIODS: (f64, f64) = (4.0, 4e-3);
@@ -70,7 +70,7 @@ impl Conditioned {
 /// Gives `[B, L]` u32, where L is the length of the longest, at least 1.
 pub fn term_tensor(terms: &[Vec<u32>], limit: usize, device: &Device) -> Result<Tensor> {
     let most = terms.iter().map(Vec::len).max().unwrap_or(0).clamp(1, limit.max(1));
-    filled(terms, most, PAD, device)
+    padded(terms, most, PAD, device)
 }
 
 impl Decoder {

@@ -14,7 +14,7 @@ use crate::ops::Form;
 use crate::ops::testing::{distance, random};
 use crate::parameters::{Parameters, Precision};
 use crate::training::adamw::{AdamW, AdamWConfig};
-use crate::world_model::Widths;
+use crate::widths::Widths;
 
 const WIDTHS: Widths = Widths { features: 12, states: 5, actions: 3 };
 const FORMS: [Form; 2] = [Form::Composed, Form::Fused];

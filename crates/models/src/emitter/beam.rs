@@ -16,11 +16,10 @@ use language::{PrefixChecker, PrefixState, TermId, TermStore, Token, TokenError,
 use serde::{Deserialize, Serialize};
 
 use super::model::{Condition, Emitter};
-use super::symbol::{Joined, OpenVector, Symbol};
-use super::vocabulary::{BOS, BoundVocabulary, EOS, PAD, SEPARATOR, UNKNOWN};
 use crate::error::{Error, Result};
 use crate::ops::without_gradients;
 use crate::transformer::Cache;
+use crate::vocabulary::{BOS, BoundVocabulary, EOS, Joined, OpenVector, PAD, SEPARATOR, Symbol, UNKNOWN};
 
 /// How programs are searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::ops::Form;
-use crate::world_model::Widths;
+use crate::widths::Widths;
 
 /// The shape of the TPE. `Default` is preset `paper`; the paper gives no size, so all numbers are ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ pub struct EmitterConfig {
 pub struct Symbols {
     /// Of the [`WordVocabulary`](super::WordVocabulary).
     pub words: usize,
-    /// Of the [`Vocabulary`](super::Vocabulary).
+    /// Of the [`Vocabulary`](crate::vocabulary::Vocabulary).
     pub tokens: usize,
 }
 

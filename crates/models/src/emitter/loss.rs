@@ -3,10 +3,10 @@
 use candle_core::{D, DType, Tensor};
 
 use super::model::{Emitter, EmitterBatch};
-use super::vocabulary::PAD;
 use crate::error::Result;
 use crate::ops::{Form, graft, without_gradients};
 use crate::training::Loss;
+use crate::vocabulary::PAD;
 
 /// How each token of a batch was predicted from those before it, `[B, N]` each, f32.
 #[derive(Clone, Debug)]

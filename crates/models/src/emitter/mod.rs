@@ -5,8 +5,8 @@
 //! after the other (in our loop the task's program, then the motor program of what is done from now on), each a term of its
 //! own. The loss is the mean of −ln p(token given all before it).
 //!
-//! [`Emitter::emit`] writes programs by beam search over well-typed prefixes. [`Vocabulary`] only grows, and [`Growth`]
-//! carries a model over to the larger one.
+//! [`Emitter::emit`] writes programs by beam search over well-typed prefixes. Its symbols are those of a
+//! [`Vocabulary`](crate::vocabulary::Vocabulary).
 //!
 //! Departures: the paper says neither how large its emitter is nor how the instruction enters; words with rows of their own
 //! need no pretrained language model, and a hash gives unknown words a row too. Words are filled up to a fixed number, so
@@ -14,21 +14,14 @@
 
 mod beam;
 mod config;
-mod growth;
 mod loss;
 mod model;
-mod symbol;
 #[cfg(test)]
 mod tests;
-mod vocabulary;
 mod words;
 
 pub use beam::{BeamConfig, BeamStatistics, Emission, Hypothesis, Stop, best, exact_match};
 pub use config::{EmitterConfig, PRESETS, Symbols};
-pub use growth::Growth;
 pub use loss::TokenScores;
-pub(crate) use model::filled;
 pub use model::{Condition, Emitter, EmitterBatch, token_tensor, word_tensor};
-pub use symbol::{Number, Symbol, VectorKind};
-pub use vocabulary::{BOS, BoundVocabulary, EOS, Encoded, PAD, SEPARATOR, UNKNOWN, Vocabulary};
 pub use words::{NO_WORD, WordVocabulary};

@@ -3,14 +3,14 @@
 use candle_core::{DType, Device, Tensor};
 
 use super::config::{EmitterConfig, Symbols};
-use super::vocabulary::{BOS, PAD};
 use super::words::NO_WORD;
 use crate::embedding::{Embedding, GrowingTables, repeated};
 use crate::error::{Error, Result};
 use crate::layers::Linear;
 use crate::parameters::{Init, Parameter, Scope};
 use crate::transformer::{Transformer, TransformerConfig};
-use crate::world_model::Widths;
+use crate::vocabulary::{BOS, PAD, padded};
+use crate::widths::Widths;
 
 /// Words, features, state, tokens of programs.
 const KINDS: usize = 4;
@@ -63,7 +63,7 @@ pub fn token_tensor(targets: &[Vec<u32>], device: &Device) -> Result<Tensor> {
     let most = targets.iter().map(Vec::len).max().unwrap_or(0);
     let started: Vec<Vec<u32>> =
         targets.iter().map(|target| std::iter::once(BOS).chain(target.iter().copied()).collect()).collect();
-    filled(&started, most + 1, PAD, device)
+    padded(&started, most + 1, PAD, device)
 }
 
 /// Instructions as a condition has them, [`NO_WORD`] after the last word; words beyond the limit are left out.
@@ -71,13 +71,7 @@ pub fn token_tensor(targets: &[Vec<u32>], device: &Device) -> Result<Tensor> {
 /// # Shapes
 /// Gives `[B, words]` u32.
 pub fn word_tensor(instructions: &[Vec<u32>], words: usize, device: &Device) -> Result<Tensor> {
-    filled(instructions, words, NO_WORD, device)
-}
-
-/// Rows of one length, cut or filled up.
-pub(crate) fn filled(rows: &[Vec<u32>], length: usize, with: u32, device: &Device) -> Result<Tensor> {
-    let all = rows.iter().flat_map(|row| row.iter().copied().chain(std::iter::repeat(with)).take(length)).collect();
-    Ok(Tensor::from_vec::<_, u32>(all, (rows.len(), length), device)?)
+    padded(instructions, words, NO_WORD, device)
 }
 
 impl Condition {

@@ -9,7 +9,7 @@ use dataset::{Dataset, EpisodeId};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::world_model::Widths;
+use crate::widths::Widths;
 
 /// Frames whose features are read at once.
 const CHUNK: usize = 4096;

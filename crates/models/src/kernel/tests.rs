@@ -10,7 +10,8 @@ use crate::noise;
 use crate::ops::Form;
 use crate::parameters::{Parameters, Precision};
 use crate::training::adamw::{AdamW, AdamWConfig};
-use crate::world_model::{Widths, WorldModelConfig};
+use crate::widths::Widths;
+use crate::world_model::WorldModelConfig;
 
 const ACTIONS: usize = 2;
 const LATENT: usize = 4;

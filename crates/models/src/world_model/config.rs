@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::ops::Form;
+use crate::widths::Widths;
 
 /// The settings of M_φ. `Default` is the paper's run, preset `m188`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -68,18 +69,6 @@ pub enum ContrastMode {
     Supcon,
     /// Two of one episode, without labels; a batch has them in rows 2i and 2i + 1.
     EpisodeContrast,
-}
-
-/// The widths of what a dataset gives, which are not settings but belong to a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Widths {
-    /// F, the features of all cameras together.
-    pub features: usize,
-    /// S.
-    pub states: usize,
-    /// A.
-    pub actions: usize,
 }
 
 /// Names and texts of the presets, from small to large.

@@ -25,7 +25,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-pub use config::{ContrastMode, PRESETS, RETURN_HIDDEN, Widths, WorldModelConfig};
+pub use config::{ContrastMode, PRESETS, RETURN_HIDDEN, WorldModelConfig};
 pub use gaussian::Gaussian;
 pub use imagine::{Imagined, Start};
 pub use loss::Losses;

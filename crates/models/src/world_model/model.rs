@@ -2,13 +2,14 @@
 
 use candle_core::{DType, Tensor};
 
-use super::config::{RETURN_HIDDEN, Widths, WorldModelConfig};
+use super::config::{RETURN_HIDDEN, WorldModelConfig};
 use super::gaussian::Gaussian;
 use crate::error::{Error, Result};
 use crate::fragments::FragmentBatch;
 use crate::layers::Linear;
 use crate::parameters::{Init, Parameter, Scope};
 use crate::transformer::{Transformer, TransformerConfig};
+use crate::widths::Widths;
 
 /// Tokens of a step: features, state, action.
 pub(super) const MODALITIES: usize = 3;

@@ -13,6 +13,7 @@ use crate::noise;
 use crate::ops::Form;
 use crate::parameters::{Parameters, Precision};
 use crate::training::adamw::{AdamW, AdamWConfig};
+use crate::widths::Widths;
 
 const WIDTHS: Widths = Widths { features: 12, states: 5, actions: 3 };
 const FORMS: [Form; 2] = [Form::Composed, Form::Fused];

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use candle_core::Tensor;
 use dataset::Shuffled;
 use language::PrefixChecker;
-use models::emitter::{
-    BeamConfig, Emitter, EmitterConfig, SEPARATOR, Symbols, UNKNOWN, Vocabulary, WordVocabulary, best, exact_match,
-};
+use models::emitter::{BeamConfig, Emitter, EmitterConfig, Symbols, WordVocabulary, best, exact_match};
 use models::training::{Loss, Objective, Part};
+use models::vocabulary::{SEPARATOR, UNKNOWN, Vocabulary};
 use models::{FragmentTable, Parameters};
 use serde::{Deserialize, Serialize};
 

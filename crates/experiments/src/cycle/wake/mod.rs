@@ -18,9 +18,10 @@ use std::path::Path;
 use dataset::FragmentIndex;
 use models::FragmentTable;
 use models::decoder::DecoderConfig;
-use models::emitter::{BeamConfig, BoundVocabulary, EmitterConfig, Growth, Vocabulary, WordVocabulary};
+use models::emitter::{BeamConfig, EmitterConfig, WordVocabulary};
 use models::training::checkpoint::MODEL;
 use models::training::{Objective, Outcome, TrainConfig, train};
+use models::vocabulary::{BoundVocabulary, Growth, Vocabulary};
 use serde::{Deserialize, Serialize};
 
 pub use self::decoder::DecoderShape;

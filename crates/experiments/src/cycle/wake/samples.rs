@@ -7,7 +7,8 @@ use candle_core::Tensor;
 use dataset::{EpisodeId, FragmentIndex};
 use models::FragmentTable;
 use models::decoder::{self, DecoderBatch, DecoderConfig, term_tensor};
-use models::emitter::{self, EmitterBatch, Encoded, Vocabulary, WordVocabulary, token_tensor, word_tensor};
+use models::emitter::{self, EmitterBatch, WordVocabulary, token_tensor, word_tensor};
+use models::vocabulary::{Encoded, Vocabulary};
 
 use crate::cycle::corpus::Written;
 use crate::cycle::demonstrations::Demonstrations;

@@ -38,13 +38,13 @@ pub struct Number(u64);
 
 /// A vector of which some numbers are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct OpenVector {
+pub(crate) struct OpenVector {
     kind: VectorKind,
     numbers: Vec<Number>,
 }
 
 /// What a symbol makes of what was written before it.
-pub(super) enum Joined {
+pub(crate) enum Joined {
     /// A token is whole.
     Whole(Token),
     /// Numbers are missing.
@@ -118,7 +118,7 @@ impl Symbol {
     }
 
     /// What it makes of what is open; nothing where it cannot stand.
-    pub(super) fn join(self, open: Option<OpenVector>) -> Option<Joined> {
+    pub(crate) fn join(self, open: Option<OpenVector>) -> Option<Joined> {
         match (self, open) {
             (Symbol::Token(token), None) => Some(Joined::Whole(token)),
             (Symbol::Open(kind, number), None) => OpenVector { kind, numbers: Vec::new() }.with(number),
@@ -128,7 +128,7 @@ impl Symbol {
     }
 
     /// A token that begins with it, for a type checker: which numbers a vector has is no matter of types.
-    pub(super) fn example(self) -> Option<Token> {
+    pub(crate) fn example(self) -> Option<Token> {
         match self {
             Symbol::Token(token) => Some(token),
             Symbol::Open(kind, _) => kind.token([0.0; 6]),

@@ -2,7 +2,8 @@
 //!
 //! A [`Vocabulary`] is a list of spellings, one for each symbol, and a symbol's number is its place. It only grows: new
 //! library entries and new literals are appended, so **the number of a symbol never changes** and what a model has learned
-//! of it stays. Symbols themselves belong to a [`TermStore`]; [`Vocabulary::bind`] says what the spellings mean in one.
+//! of it stays; [`Growth`] carries a model over to a larger vocabulary. Symbols themselves belong to a [`TermStore`];
+//! [`Vocabulary::bind`] says what the spellings mean in one. The emitter writes these symbols and the decoder reads them.
 //!
 //! | spelling | symbol |
 //! |---|---|
@@ -17,11 +18,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use candle_core::{Device, Tensor};
 use language::{Signature, TermId, TermStore, Token, tokens_of};
 use serde::{Deserialize, Serialize};
 
-use super::symbol::{Joined, SYNTAX, Symbol};
 use crate::error::{Error, Result};
+
+mod growth;
+mod symbol;
+
+pub use growth::Growth;
+use symbol::SYNTAX;
+pub(crate) use symbol::{Joined, OpenVector};
+pub use symbol::{Number, Symbol, VectorKind};
 
 /// Fills a sequence up to the length of a batch.
 pub const PAD: u32 = 0;
@@ -228,6 +237,15 @@ impl From<Vocabulary> for Vec<String> {
     fn from(vocabulary: Vocabulary) -> Vec<String> {
         vocabulary.spellings
     }
+}
+
+/// Rows of one length, truncated or padded at their end.
+///
+/// # Shapes
+/// Gives `[rows, length]` u32.
+pub(crate) fn padded(rows: &[Vec<u32>], length: usize, with: u32, device: &Device) -> Result<Tensor> {
+    let all = rows.iter().flat_map(|row| row.iter().copied().chain(std::iter::repeat(with)).take(length)).collect();
+    Ok(Tensor::from_vec::<_, u32>(all, (rows.len(), length), device)?)
 }
 
 #[cfg(test)]

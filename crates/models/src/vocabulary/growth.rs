@@ -6,7 +6,7 @@ use candle_core::Tensor;
 use language::{Head, Signature, TermStore, Token, tokens_of};
 
 use super::symbol::Symbol;
-use super::vocabulary::{UNKNOWN, Vocabulary};
+use super::{UNKNOWN, Vocabulary};
 use crate::embedding::{self, GrowingTables};
 use crate::error::{Error, Result};
 use crate::parameters::Parameters;
@@ -49,7 +49,7 @@ impl Growth {
     }
 
     /// Writes what the old model has learned into the new one, which was made for the larger vocabulary; `tables` are its
-    /// tables ([`Emitter::tables`](super::Emitter::tables), [`Decoder::tables`](crate::decoder::Decoder::tables)). Rows of
+    /// tables ([`Emitter::tables`](crate::emitter::Emitter::tables), [`Decoder::tables`](crate::decoder::Decoder::tables)). Rows of
     /// old tokens and all other weights stay bit by bit, so old tokens score as before and only the softmax's sum is larger.
     ///
     /// Moments of the optimizer are not carried over: they start again with the next run of the trainer.
