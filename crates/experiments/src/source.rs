@@ -215,7 +215,8 @@ impl Source {
             .collect();
         let of_camera = |key: &String| -> Result<FeatureCache> {
             let all: Vec<FeatureCache> = caches.iter().filter_map(|of| of.get(key).cloned()).collect();
-            FeatureCache::join(&all).ok_or_else(|| Error::Mismatch(format!("features of `{key}` have different widths")))
+            FeatureCache::join(&all)
+                .ok_or_else(|| Error::Mismatch(format!("features of `{key}` have different widths")))
         };
         let has_features = caches.iter().all(|of| !of.is_empty());
         let cameras = if has_features { dataset.roles().cameras.as_slice() } else { &[] };

@@ -22,7 +22,7 @@ use serde_json::json;
 
 use self::args::{AmortizerArgs, PhaseArgs, WorldModelArgs};
 pub(crate) use self::args::{ComputeArgs, FeatureArgs, HowArgs, SourceArgs, TrainCommand, of_sections};
-pub(crate) use self::watch::{Stages, filling, stop_flag, training};
+pub(crate) use self::watch::{Stages, filling, stop_flag, training, warn};
 use crate::args::KeyArgs;
 use crate::data::overrides;
 use crate::failure::{Failure, Problem};
@@ -99,9 +99,11 @@ impl Place {
     }
 }
 
-/// Opens a dataset, finds its features, splits it.
+/// Opens datasets, finds their features, joins and splits them.
 pub(crate) fn prepared(source: &SourceArgs, keys: &KeyArgs, horizon: usize) -> Result<Prepared, Failure> {
-    let opened = open_source(&source.dataset, &source.features, keys)?;
+    let open = |dataset: &String| open_source(dataset, &source.features, keys);
+    let opened = Source::join(source.dataset.iter().map(open).collect::<Result<_, _>>()?)?;
+    watch::warn(&opened.notes);
     Ok(Prepared::new(opened, source.features.hold_out.map(std::num::NonZeroUsize::get), horizon.min(FRAGMENT_LENGTH))?)
 }
 

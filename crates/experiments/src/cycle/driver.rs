@@ -37,6 +37,7 @@ use models::training::{Outcome, Progress};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::annotation::{ANNOTATION, RunAnnotation};
 use super::classes::Classes;
 use super::corpus::{Corpus, Written};
 use super::demonstrations::Demonstrations;
@@ -248,6 +249,8 @@ impl Driver<'_, '_> {
         let out = self.options.out;
         // Whoever finds a library finds its skills, and whoever finds the summary finds both.
         write_json(&out.join(SKILLS), &world.corpus.alphabet)?;
+        let annotation = RunAnnotation::of(self.prepared, &world.demonstrations, &world.corpus);
+        write_json(&out.join(ANNOTATION), &annotation)?;
         write_json(&out.join(LIBRARY), &library)?;
         write_text(&out.join("library.txt"), library.to_text().as_bytes())?;
         write_json(&out.join(SUMMARY), &summary)?;
