@@ -327,11 +327,18 @@ impl Source {
     }
 }
 
-/// The names of datasets, which are their paths where two would be called the same.
+/// Different names of datasets: their paths where two would be called the same, and a count where even those agree.
 fn different_names(sources: &[Source]) -> Vec<String> {
     let same = |name: &str| sources.iter().filter(|other| other.name == name).count() > 1;
     let path = |source: &Source| source.parts.first().map_or(source.name.clone(), |part| part.written.clone());
-    sources.iter().map(|source| if same(&source.name) { path(source) } else { source.name.clone() }).collect()
+    let mut names: Vec<String> = Vec::new();
+    for source in sources {
+        let name = if same(&source.name) { path(source) } else { source.name.clone() };
+        let numbered = (2..).map(|count| format!("{name} ({count})"));
+        let free = std::iter::once(name.clone()).chain(numbered).find(|name| !names.contains(name));
+        names.push(free.unwrap_or(name));
+    }
+    names
 }
 
 /// Features by different encoders, or by different weights of one, mean different things.

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::prepared;
 
-fn settings() -> RunSettings {
+pub(crate) fn settings() -> RunSettings {
     let mut sets: Vec<String> = Vec::new();
     for section in ["world_model", "amortizer", "wake.emitter", "wake.decoder"] {
         for few in ["train.steps=4", "train.warmup=1", "train.log_every=2", "train.evaluate_every=4", "batch=8"] {
