@@ -51,10 +51,14 @@ It takes some minutes on two cores. `report.html` in the directory shows what wa
     Demo(DemoArgs),
     /// Run the whole loop on datasets: world model, skills, library, policy, report
     #[command(after_help = "Examples:
-  refactor-vla run --dataset demos/libero_goal --out runs/goal
-  refactor-vla run --dataset demos/libero_goal --out runs/goal --resume
-  refactor-vla run --dataset demos/libero_goal demos/libero_10 --features features \\
-      --preset m188 --set cycle.iterations=3 --device cuda:0 --out runs/two
+  refactor-vla run demos/libero_goal --out runs/goal
+  refactor-vla run demos/libero_goal --out runs/goal --resume
+  refactor-vla run demos/libero_goal demos/libero_10 --features features \\
+      --preset m188 --set cycle.iterations=3 --device cuda:0 --out runs/both
+  refactor-vla run demos/libero_goal demos/libero_10 --each --out runs
+
+Several datasets are learned from together, if their states, actions, cameras and frame rates agree;
+equal instructions are one task.
 
 Ctrl-C ends it where it is, and so does anything else; `--resume` goes on with the result of a run
 that was never stopped.")]
@@ -181,11 +185,17 @@ The exit code is 0 if the dataset is sound, also with warnings, and 2 if it is n
     /// Make a synthetic dataset
     #[command(subcommand)]
     Synth(SynthCommand),
-    /// Write skills into a copy of a dataset: a number for each frame, and what the numbers are called
-    #[command(after_help = r#"Example:
+    /// Write a run's skills into a copy of a dataset: a skill for each frame, with readable names
+    #[command(after_help = r#"Examples:
+  refactor-vla data annotate runs/goal demos/libero_goal demos/libero_goal_skills
+  refactor-vla data annotate runs/goal demos/new_episodes demos/new_episodes_skills
   refactor-vla data annotate skills.json demos/libero_goal demos/libero_goal_skills
 
-A file of skills is JSON such as
+The copy has the column `skill_index`, the names in `meta/skills.json`, and the same as lerobot's
+subtasks. Episodes that the run has seen get the skills that the run gave them; others are cut with
+the run's settings, and each segment gets the skill that replays its actions best.
+
+Skills from elsewhere are a JSON file such as
   {
     "feature": "skill",
     "names": ["reach", "grasp"],
@@ -197,8 +207,7 @@ A file of skills is JSON such as
     ]
   }
 Frames count from 0 in each episode; `to` is the first frame after the skill. Frames without a
-skill get -1. The copy has the column `skill`, the names in `meta/skills.json`, and the same as
-lerobot's subtasks."#)]
+skill get -1, and `feature` is the name of the column."#)]
     Annotate(AnnotateArgs),
 }
 
@@ -297,8 +306,8 @@ pub(crate) enum SynthCommand {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AnnotateArgs {
-    /// The skills of each episode: a JSON file, or `-` for stdin
-    pub(crate) skills: PathBuf,
+    /// A directory that `run` or `demo` made, or skills from elsewhere: a JSON file, or `-` for stdin
+    pub(crate) run: PathBuf,
     /// The dataset: a directory, or `embedded:libero_goal_mini`
     #[arg(value_name = "DATASET")]
     pub(crate) dataset: String,
@@ -308,6 +317,11 @@ pub(crate) struct AnnotateArgs {
     /// Write the column and the names only, not lerobot's subtasks; subtasks that are there are kept
     #[arg(long)]
     pub(crate) no_subtasks: bool,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) keys: KeyArgs,
 }
 
 #[derive(Debug, Subcommand)]

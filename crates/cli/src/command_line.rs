@@ -11,10 +11,15 @@ use crate::train::{FeatureArgs, HowArgs, SourceArgs};
 /// The command that makes a run again: `demo` if that is all it was, `run` with what was given otherwise.
 pub(crate) fn again(source: &SourceArgs, keys: &KeyArgs, preset: &str, out: &Path, how: &HowArgs) -> String {
     let data = data_options(&source.features, keys);
-    let mut words = match (preset, source.dataset.as_str()) {
-        ("demo", DEMO_DATASET) if data.is_empty() => vec!["refactor-vla".to_owned(), "demo".to_owned()],
-        (_, dataset) => ["refactor-vla", "run", "--dataset", dataset, "--preset", preset].map(str::to_owned).to_vec(),
-    };
+    let mut words = vec!["refactor-vla".to_owned()];
+    match (preset, &source.dataset[..]) {
+        ("demo", [dataset]) if dataset == DEMO_DATASET && data.is_empty() => words.push("demo".to_owned()),
+        (_, datasets) => {
+            words.push("run".to_owned());
+            words.extend_from_slice(datasets);
+            words.extend(["--preset".to_owned(), preset.to_owned()]);
+        }
+    }
     let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
     for (name, value) in data {
         option(name, value);
@@ -75,11 +80,11 @@ mod tests {
     fn command_of(words: &[String]) -> String {
         match Args::try_parse_from(words).unwrap().command {
             Command::Run(options) => {
-                let source = SourceArgs { dataset: options.dataset[0].clone(), features: options.features.clone() };
+                let source = SourceArgs { dataset: options.datasets(), features: options.features.clone() };
                 again(&source, &options.keys, &options.preset, &options.out, &options.how)
             }
             Command::Demo(options) => {
-                let source = SourceArgs { dataset: DEMO_DATASET.to_owned(), features: FeatureArgs::default() };
+                let source = SourceArgs { dataset: vec![DEMO_DATASET.to_owned()], features: FeatureArgs::default() };
                 again(&source, &KeyArgs::default(), "demo", &options.out, &options.how)
             }
             _ => panic!("neither `run` nor `demo`"),
@@ -107,13 +112,21 @@ mod tests {
             ),
             (
                 "refactor-vla run --dataset embedded:libero_goal_mini --preset demo --hold-out 1 --out a --resume --json",
-                "refactor-vla run --dataset embedded:libero_goal_mini --preset demo --hold-out 1 --seed 0 --out a",
+                "refactor-vla run embedded:libero_goal_mini --preset demo --hold-out 1 --seed 0 --out a",
+            ),
+            (
+                "refactor-vla run sets/goal 'sets/the 10' --seed 2 --out a",
+                "refactor-vla run sets/goal 'sets/the 10' --preset small --seed 2 --out a",
+            ),
+            (
+                "refactor-vla run --dataset sets/goal sets/10 --out a",
+                "refactor-vla run sets/goal sets/10 --preset small --seed 0 --out a",
             ),
             (
                 "refactor-vla run --out 'my runs/a' --dataset \"it's\" --camera-key top --camera-key 'left eye' --label-key phase \
                  --state-key s --action-key a --reward-key r --features 'the cache' --encoder 'dinov2-small cls' --hold-out 3 \
                  --set cycle.iterations=2 --set 'wake.emitter.train.steps = 5' --seed 7 --device cpu",
-                "refactor-vla run --dataset 'it'\\''s' --preset small --encoder 'dinov2-small cls' --features 'the cache' \
+                "refactor-vla run 'it'\\''s' --preset small --encoder 'dinov2-small cls' --features 'the cache' \
                  --hold-out 3 --state-key s --action-key a --reward-key r --camera-key top --camera-key 'left eye' \
                  --label-key phase --set cycle.iterations=2 --set 'wake.emitter.train.steps = 5' --seed 7 --device cpu \
                  --out 'my runs/a'",

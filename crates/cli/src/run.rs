@@ -22,9 +22,15 @@ pub(crate) const DEMO_DATASET: &str = "embedded:libero_goal_mini";
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("sets", of_sections))]
 pub(crate) struct RunArgs {
-    /// The dataset: a directory, or `embedded:libero_goal_mini`; several give a run each, in directories of their own
-    #[arg(long, value_name = "DIR", required = true, num_args = 1..)]
-    pub(crate) dataset: Vec<String>,
+    /// Datasets to learn one library and one policy from: directories, or `embedded:libero_goal_mini`
+    #[arg(value_name = "DATASET", required_unless_present = "dataset")]
+    positional: Vec<String>,
+    /// The same as an option
+    #[arg(long, value_name = "DATASET", num_args = 1.., conflicts_with = "positional", hide = true)]
+    dataset: Vec<String>,
+    /// Make one run per dataset instead, each in a subdirectory of RUN
+    #[arg(long)]
+    pub(crate) each: bool,
     #[command(flatten)]
     pub(crate) features: FeatureArgs,
     /// The directory to make: settings, models, library, report
@@ -39,6 +45,13 @@ pub(crate) struct RunArgs {
     pub(crate) keys: KeyArgs,
 }
 
+impl RunArgs {
+    /// The datasets, whichever way they were given.
+    pub(crate) fn datasets(&self) -> Vec<String> {
+        self.positional.iter().chain(&self.dataset).cloned().collect()
+    }
+}
+
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("sets", of_sections))]
 pub(crate) struct DemoArgs {
@@ -49,14 +62,22 @@ pub(crate) struct DemoArgs {
     pub(crate) how: HowArgs,
 }
 
-/// The whole loop on datasets of the user.
+/// The whole loop on datasets of the user: once on all of them, or once on each.
 pub(crate) fn run(options: &RunArgs) -> Result<(), Failure> {
     let settings = RunSettings::resolve(&options.preset, &options.how.sets)?;
-    let outs = outs(&options.dataset, &options.out)?;
+    let datasets = options.datasets();
+    let runs: Vec<(Vec<String>, PathBuf)> = match options.each {
+        true => outs(&datasets, &options.out)?
+            .into_iter()
+            .zip(&datasets)
+            .map(|(out, one)| (vec![one.clone()], out))
+            .collect(),
+        false => vec![(datasets, options.out.clone())],
+    };
     let place = Place::open(&options.how.compute)?;
     let mut made = Vec::new();
-    for (dataset, out) in options.dataset.iter().zip(outs) {
-        let source = SourceArgs { dataset: dataset.clone(), features: options.features.clone() };
+    for (dataset, out) in runs {
+        let source = SourceArgs { dataset, features: options.features.clone() };
         let summary = one(&source, &options.keys, &settings, &options.preset, &out, &options.how, &place)?;
         // Print each summary immediately so that a later failure does not lose it.
         if !options.how.compute.json && place.is_first() {
@@ -71,7 +92,7 @@ pub(crate) fn run(options: &RunArgs) -> Result<(), Failure> {
 /// The whole loop on the dataset in the program.
 pub(crate) fn demo(options: &DemoArgs) -> Result<(), Failure> {
     let settings = RunSettings::resolve("demo", &options.how.sets)?;
-    let source = SourceArgs { dataset: DEMO_DATASET.to_owned(), features: FeatureArgs::default() };
+    let source = SourceArgs { dataset: vec![DEMO_DATASET.to_owned()], features: FeatureArgs::default() };
     let place = Place::open(&options.how.compute)?;
     let summary = one(&source, &KeyArgs::default(), &settings, "demo", &options.out, &options.how, &place)?;
     match options.how.compute.json {

@@ -109,6 +109,7 @@ impl Fault {
             Fault::NoDataset { .. } => "no-dataset",
             Fault::OldVersion { .. } => "old-version",
             Fault::NewVersion { .. } => "new-version",
+            Fault::Unjoinable { .. } => "unjoinable",
             Fault::MissingFile { .. } => "missing-file",
             Fault::Unreadable { .. } => "unreadable",
             Fault::TooLarge { .. } => "too-large",
@@ -228,6 +229,9 @@ impl Fault {
         Some(match self {
             Fault::NoDataset { .. } => format!("a directory with `{INFO}` in it"),
             Fault::OldVersion { .. } | Fault::NewVersion { .. } => "v3.0, or a later v3".to_string(),
+            Fault::Unjoinable { .. } => {
+                "equal columns of states and actions, cameras of the same names, equal frames per second".to_string()
+            }
             Fault::BadInfo { expected, .. }
             | Fault::WrongRole { expected, .. }
             | Fault::MissingColumn { expected, .. }
@@ -279,6 +283,9 @@ impl Fault {
             Fault::NoDataset { .. } => "check the path, and the directory that you are in".to_string(),
             Fault::OldVersion { directory, .. } => convert_hint(directory.as_deref()),
             Fault::NewVersion { .. } => "use a newer version of this program".to_string(),
+            Fault::Unjoinable { .. } => {
+                "learn from each dataset by itself, as `refactor-vla run --each` does, or convert one of them".to_string()
+            }
             Fault::MissingFile { file } if file == STATS => STATS_HINT.to_string(),
             Fault::MissingFile { .. } | Fault::Malformed { .. } | Fault::WrongRows { .. } => COPY_HINT.to_string(),
             Fault::LfsPointer { .. } => "run `git lfs pull` in the dataset's directory".to_string(),

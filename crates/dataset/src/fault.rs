@@ -22,6 +22,9 @@ pub enum Fault {
     #[error("the dataset has format {found}, which is newer than this program knows")]
     NewVersion { file: String, found: String },
 
+    #[error("`{one}` and `{other}` cannot be joined: {what}")]
+    Unjoinable { one: String, other: String, what: String },
+
     // Files.
     #[error("`{file}` is missing")]
     MissingFile { file: String },

@@ -319,7 +319,7 @@ pub(crate) fn names_of(root: &Root, key: &str) -> Option<Vec<String>> {
         names: Vec<String>,
     }
     // Such a file is a courtesy: one that cannot be read is as good as none.
-    let content = root.read(&format!("meta/{key}s.json"), MAX_NAMES).ok()?;
+    let content = root.read(&crate::write::vocabulary_file(key), MAX_NAMES).ok()?;
     let read: Names = serde_json::from_slice(&content).ok()?;
     (read.feature == key).then_some(read.names)
 }

@@ -47,6 +47,7 @@ mod guard;
 mod ids;
 pub mod info;
 mod inspect;
+mod join;
 pub mod normalize;
 mod numbers;
 mod open;
@@ -54,6 +55,7 @@ mod pages;
 mod permutation;
 mod picture;
 pub mod recursive_pour;
+mod robot;
 mod roles;
 mod sampler;
 mod sampling_error;
@@ -79,8 +81,10 @@ pub use info::{Dtype, Feature, Info};
 pub use inspect::{
     FeatureSummary, Inspection, Label, LabelValue, Lengths, Signal, TaskSummary, Video, inspect, sparkline,
 };
+pub use join::{Joined, Part};
 pub use open::{Dataset, Window};
 pub use picture::decode_picture;
+pub use robot::{Fingers, GripperCommand, Position, RobotLayout};
 pub use roles::{Overrides, Roles};
 pub use sampler::{ClassBalanced, EpisodePairs, PositiveWindow, Shuffled};
 pub use sampling_error::{MAX_BATCH, SamplingError};

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::columns::{self, Columns, Counters, Matrix};
 use crate::episodes::{self, DataFile, Episode};
@@ -10,6 +11,7 @@ use crate::fault::{Error, Fault};
 use crate::files::Root;
 use crate::ids::{EpisodeId, EpisodeSpan, TaskId};
 use crate::info::{Dtype, INFO, Info};
+use crate::join::Pieces;
 use crate::normalize::{Normalization, NormalizationKind};
 use crate::roles::{Overrides, Roles, roles};
 use crate::stats::{STATS, Stats};
@@ -24,14 +26,16 @@ const MAX_STATS: u64 = 64 << 20;
 /// A LeRobot v3 dataset.
 #[derive(Clone, Debug)]
 pub struct Dataset {
-    root: Root,
-    info: Info,
-    roles: Roles,
-    tasks: Vec<String>,
-    episodes: Vec<Episode>,
-    files: Vec<DataFile>,
-    spans: Vec<EpisodeSpan>,
-    columns: Columns,
+    pub(crate) root: Root,
+    pub(crate) info: Info,
+    pub(crate) roles: Roles,
+    pub(crate) tasks: Vec<String>,
+    pub(crate) episodes: Vec<Episode>,
+    pub(crate) files: Vec<DataFile>,
+    pub(crate) spans: Vec<EpisodeSpan>,
+    pub(crate) columns: Columns,
+    /// The datasets that a [joined](Dataset::join) one was made of.
+    pub(crate) pieces: Option<Arc<Pieces>>,
 }
 
 /// A stretch of a dataset's rows, without a copy.
@@ -72,10 +76,20 @@ impl Dataset {
         let task = |frames: &Range<usize>| TaskId(u32::try_from(columns.tasks[frames.start]).unwrap_or_default());
         let span = |episode: &Episode| EpisodeSpan { frames: episode.frames.clone(), task: task(&episode.frames) };
         let spans = table.episodes.iter().map(span).collect();
-        Ok(Dataset { root, info, roles, tasks, episodes: table.episodes, files: table.files, spans, columns })
+        Ok(Dataset {
+            root,
+            info,
+            roles,
+            tasks,
+            episodes: table.episodes,
+            files: table.files,
+            spans,
+            columns,
+            pieces: None,
+        })
     }
 
-    /// Where it is.
+    /// Where it is. A [joined](Dataset::join) dataset has no files itself.
     pub fn root(&self) -> &Root {
         &self.root
     }
@@ -112,7 +126,10 @@ impl Dataset {
 
     /// The names of a label's values, such as those of phases, where a file of `meta` gives them.
     pub fn label_names(&self, key: &str) -> Option<Vec<String>> {
-        crate::inspect::names_of(&self.root, key)
+        match &self.pieces {
+            Some(pieces) => pieces.names_of(key),
+            None => crate::inspect::names_of(&self.root, key),
+        }
     }
 
     /// The number of frames.

@@ -32,4 +32,4 @@ pub use candle_core::Device;
 pub use error::{Error, Result};
 pub use prepared::Prepared;
 pub use settings::{AmortizerSettings, WorldModelSettings, resolve};
-pub use source::{FeatureChoice, Source};
+pub use source::{FeatureChoice, Origin, Source};

@@ -1,16 +1,16 @@
 //! A dataset with all that is decided before anything is learned: the split, the probe, the labels.
 //!
-//! Episodes are held out by task, the last ones of each; the probe is drawn from their fragments at stride 1 by a fixed
+//! Episodes are held out by task, the last ones of each task in each dataset; the probe is drawn from their fragments at stride 1 by a fixed
 //! seed, so every run on a dataset is judged by the same fragments. A fragment's task is that of its episode; its phase is
 //! the commonest phase among its frames, the lowest of equally common ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use candle_core::Device;
-use dataset::{Dataset, EpisodeId, FragmentId, FragmentIndex, PROBE_SIZE, Split, probe};
+use dataset::{Dataset, EpisodeId, FragmentId, FragmentIndex, PROBE_SIZE, RobotLayout, Split, probe};
 use models::{FragmentTable, Precision, Scales};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::source::Source;
 use crate::tables::Tables;
 
@@ -22,9 +22,6 @@ const PROBE_SEED: u64 = 0;
 
 /// With at least so many episodes of each task, two are held out, otherwise one.
 const ENOUGH: usize = 5;
-
-/// Digits of an episode's hash: 64 bits tell a million episodes apart, and a record of them stays short.
-const CONTENT_DIGITS: usize = 16;
 
 /// A dataset, split and labelled.
 pub struct Prepared {
@@ -62,12 +59,7 @@ impl Prepared {
     /// Splits and labels; `hold_out` episodes of each task, or as many as suits the dataset.
     pub fn new(source: Source, hold_out: Option<usize>, length: usize) -> Result<Prepared> {
         let spans = source.dataset.spans();
-        let hold_out = hold_out.unwrap_or_else(|| {
-            let mut counts = BTreeMap::new();
-            spans.iter().for_each(|span| *counts.entry(span.task).or_insert(0) += 1);
-            if counts.values().all(|count| *count >= ENOUGH) { 2 } else { 1 }
-        });
-        let split = Split::last_per_task(spans, hold_out)?;
+        let split = split(&source, hold_out)?;
         let training = FragmentIndex::new(spans, &split.train, length, 1)?;
         let index = FragmentIndex::new(spans, &split.held_out, length, 1)?;
         let scales = Scales::over(&source.dataset, &source.caches, &split.train)?;
@@ -101,18 +93,12 @@ impl Prepared {
 
     /// Hashes of episodes by what is in them, states and actions: the same in any dataset that has the episode.
     pub fn contents(&self, episodes: &[EpisodeId]) -> Vec<String> {
-        let (spans, columns) = (self.source.dataset.spans(), self.source.dataset.columns());
-        let content = |episode: &EpisodeId| {
-            let mut hasher = blake3::Hasher::new();
-            for table in [&columns.states, &columns.actions] {
-                let frames = &spans[episode.at()].frames;
-                let values = &table.values[frames.start * table.width..frames.end * table.width];
-                hasher.update(&(values.len() as u64).to_le_bytes());
-                hasher.update(&values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>());
-            }
-            hasher.finalize().to_hex()[..CONTENT_DIGITS].to_owned()
-        };
-        episodes.iter().map(content).collect()
+        episodes.iter().map(|episode| self.source.dataset.contents(*episode)).collect()
+    }
+
+    /// What is known of the robot's columns, with the evidence for it.
+    pub fn robot(&self) -> RobotLayout {
+        RobotLayout::of(&self.source.dataset)
     }
 
     /// Whether it has rewards, so that returns can be learned.
@@ -132,6 +118,38 @@ impl HeldOut {
     pub fn all_starts(&self) -> Vec<usize> {
         self.index.iter().map(|(_, fragment)| fragment.frames.start).collect()
     }
+}
+
+/// Holds out the last episodes of each task in each dataset. An episode that several datasets have is held out in all of
+/// them if one holds it out, so that nothing is judged by what it learned from.
+fn split(source: &Source, hold_out: Option<usize>) -> Result<Split> {
+    let spans = source.dataset.spans();
+    let several = source.parts.len() > 1;
+    let mut whole = Split::default();
+    for part in &source.parts {
+        let own = &spans[part.episodes.clone()];
+        let count = hold_out.unwrap_or_else(|| {
+            let mut counts = BTreeMap::new();
+            own.iter().for_each(|span| *counts.entry(span.task).or_insert(0) += 1);
+            if counts.values().all(|count| *count >= ENOUGH) { 2 } else { 1 }
+        });
+        let found = Split::last_per_task(own, count).map_err(|error| match several {
+            true => Error::Mismatch(format!("`{}`: {error}", part.name)),
+            false => Error::from(error),
+        })?;
+        let moved = |episode: &EpisodeId| EpisodeId((part.episodes.start + episode.at()) as u32);
+        whole.train.extend(found.train.iter().map(moved));
+        whole.held_out.extend(found.held_out.iter().map(moved));
+    }
+    if several {
+        let contents = |episode: &EpisodeId| source.dataset.contents(*episode);
+        let held_out: BTreeSet<String> = whole.held_out.iter().map(contents).collect();
+        let (copies, train) = whole.train.iter().partition(|episode| held_out.contains(&contents(episode)));
+        whole.train = train;
+        whole.held_out.extend::<Vec<EpisodeId>>(copies);
+        whole.held_out.sort_unstable();
+    }
+    Ok(whole)
 }
 
 /// The first frames of some fragments.

@@ -1,4 +1,7 @@
-//! A dataset with its features.
+//! One dataset or several, with features.
+//!
+//! [`Source::open`] opens one dataset, [`Source::join`] makes one source of several: all code below sees one dataset, and
+//! [`Source::origin`] says which of them an episode came from. Features are looked for by encoder:
 //!
 //! | encoder | features |
 //! |---|---|
@@ -9,10 +12,12 @@
 //!
 //! Features in a cache are found by what is written beside them: neither videos nor the encoder's weights are needed.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use dataset::features::{self, FeatureCache, Filling, FrameEncoder as _, PixelEncoder, numbers_fingerprint};
-use dataset::{CameraId, Dataset, FrameOptions, Overrides, Root};
+use dataset::{CameraId, Dataset, EpisodeId, FrameOptions, Joined, Overrides, Root};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
@@ -36,25 +41,55 @@ pub struct FeatureChoice {
     pub cache: Option<PathBuf>,
 }
 
-/// A dataset with the features of all its cameras.
+/// One dataset or several joined ones, with the features of all cameras.
 pub struct Source {
-    /// Its name in tables: the last part of its path.
+    /// Its name in tables: the last part of a dataset's path, or those of all datasets with ` + ` between them.
     pub name: String,
-    /// The dataset.
+    /// The dataset, or all of them as one.
     pub dataset: Dataset,
     /// For each camera.
     pub caches: Vec<FeatureCache>,
     /// What made the features; none without cameras.
     pub encoder: Option<String>,
-    /// Where features are that nobody wants to keep.
-    _folder: Option<TempDir>,
+    /// The datasets that it is made of, one or more.
+    pub parts: Vec<SourcePart>,
+    /// What a user should know about how datasets were joined.
+    pub notes: Vec<String>,
+    /// A hash of the encoder's weights, where they are known.
+    weights: Option<String>,
+    /// Directories of features that nobody wants to keep.
+    _folders: Vec<TempDir>,
 }
 
-/// What a run says about its data.
+/// One of a source's datasets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourcePart {
+    /// The dataset's name, different from all others'.
+    pub name: String,
+    /// The dataset as the user wrote it.
+    pub written: String,
+    /// A hash of its numbers.
+    pub fingerprint: String,
+    /// Its episodes, in those of the source.
+    pub episodes: Range<usize>,
+    /// Its frames, in those of the source.
+    pub frames: Range<usize>,
+}
+
+/// Where an episode of a source came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The dataset, by its place in [`Source::parts`].
+    pub dataset: usize,
+    /// The episode there.
+    pub episode: EpisodeId,
+}
+
+/// What a run records about its data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceRecord {
-    /// The dataset's name.
+    /// The source's name.
     pub name: String,
     /// A hash of its numbers.
     pub fingerprint: String,
@@ -64,6 +99,23 @@ pub struct SourceRecord {
     pub cameras: Vec<String>,
     /// What made the features.
     pub encoder: Option<String>,
+    /// The datasets that it is made of. Runs of earlier versions have one and do not list it.
+    #[serde(default)]
+    pub datasets: Vec<DatasetRecord>,
+}
+
+/// What a run records about one of its datasets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DatasetRecord {
+    /// The dataset's name.
+    pub name: String,
+    /// A hash of its numbers.
+    pub fingerprint: String,
+    /// How many episodes it has.
+    pub episodes: usize,
+    /// How many frames it has.
+    pub frames: usize,
 }
 
 impl Source {
@@ -84,7 +136,23 @@ impl Source {
         };
         let root = root.ok_or_else(|| Error::NoDataset { written: written.to_owned() })?;
         let dataset = Dataset::open(root, overrides)?;
-        let mut source = Source { name, dataset, caches: Vec::new(), encoder: None, _folder: None };
+        let part = SourcePart {
+            name: name.clone(),
+            written: written.to_owned(),
+            fingerprint: numbers_fingerprint(&dataset),
+            episodes: 0..dataset.episodes().len(),
+            frames: 0..dataset.frames(),
+        };
+        let mut source = Source {
+            name,
+            dataset,
+            caches: Vec::new(),
+            encoder: None,
+            parts: vec![part],
+            notes: Vec::new(),
+            weights: None,
+            _folders: Vec::new(),
+        };
         if source.dataset.roles().cameras.is_empty() {
             return Ok(source);
         }
@@ -108,14 +176,83 @@ impl Source {
         Ok(source)
     }
 
-    /// What a run should say about it.
+    /// Makes one source of several. One alone stays as it is.
+    ///
+    /// # Errors
+    /// If there is none, if columns, cameras or frame rates differ, or if features are by different encoders.
+    pub fn join(sources: Vec<Source>) -> Result<Source> {
+        let mut sources = sources;
+        if sources.len() <= 1 {
+            return sources.pop().ok_or_else(|| Error::Mismatch("no dataset was given; name one or more".to_owned()));
+        }
+        // What datasets are is looked at before what encoded them: features of other cameras are other features anyway.
+        let names = different_names(&sources);
+        let encoders: Vec<(Option<String>, Option<String>)> =
+            sources.iter().map(|source| (source.encoder.clone(), source.weights.clone())).collect();
+        let (mut named, mut caches, mut folders, mut written) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (source, name) in sources.into_iter().zip(&names) {
+            let cameras = source.dataset.roles().cameras.clone();
+            caches.push(cameras.into_iter().zip(source.caches).collect::<BTreeMap<String, FeatureCache>>());
+            folders.extend(source._folders);
+            written.extend(source.parts.into_iter().map(|part| (part.written, part.fingerprint)));
+            named.push((name.clone(), source.dataset));
+        }
+        let Joined { dataset, parts, repeated, mut notes } = Dataset::join(named)?;
+        refuse_other_encoders(&names, &encoders)?;
+        if repeated > 0 {
+            notes.push(format!("{repeated} episodes occur in more than one of the datasets"));
+        }
+        let parts: Vec<SourcePart> = parts
+            .into_iter()
+            .zip(written)
+            .map(|(part, (written, fingerprint))| SourcePart {
+                name: part.name,
+                written,
+                fingerprint,
+                episodes: part.episodes,
+                frames: part.frames,
+            })
+            .collect();
+        let of_camera = |key: &String| -> Result<FeatureCache> {
+            let all: Vec<FeatureCache> = caches.iter().filter_map(|of| of.get(key).cloned()).collect();
+            FeatureCache::join(&all)
+                .ok_or_else(|| Error::Mismatch(format!("features of `{key}` have different widths")))
+        };
+        let has_features = caches.iter().all(|of| !of.is_empty());
+        let cameras = if has_features { dataset.roles().cameras.as_slice() } else { &[] };
+        let caches = cameras.iter().map(of_camera).collect::<Result<Vec<_>>>()?;
+        let (encoder, weights) = encoders.into_iter().next().unwrap_or_default();
+        let name = names.join(" + ");
+        Ok(Source { name, dataset, caches, encoder, parts, notes, weights, _folders: folders })
+    }
+
+    /// Where an episode came from.
+    pub fn origin(&self, episode: EpisodeId) -> Origin {
+        let dataset = self.parts.partition_point(|part| part.episodes.end <= episode.at());
+        let dataset = dataset.min(self.parts.len().saturating_sub(1));
+        let first = self.parts.get(dataset).map_or(0, |part| part.episodes.start);
+        Origin { dataset, episode: EpisodeId(episode.at().saturating_sub(first) as u32) }
+    }
+
+    /// What a run should record about it.
     pub fn record(&self) -> SourceRecord {
+        let fingerprint = match &self.parts[..] {
+            [part] => part.fingerprint.clone(),
+            _ => numbers_fingerprint(&self.dataset),
+        };
+        let datasets = self.parts.iter().map(|part| DatasetRecord {
+            name: part.name.clone(),
+            fingerprint: part.fingerprint.clone(),
+            episodes: part.episodes.len(),
+            frames: part.frames.len(),
+        });
         SourceRecord {
             name: self.name.clone(),
-            fingerprint: numbers_fingerprint(&self.dataset),
+            fingerprint,
             frames: self.dataset.frames(),
             cameras: self.dataset.roles().cameras.clone(),
             encoder: self.encoder.clone(),
+            datasets: datasets.collect(),
         }
     }
 
@@ -124,9 +261,10 @@ impl Source {
         let directory = match &choice.cache {
             Some(directory) => directory.clone(),
             None => {
-                let made = tempfile::tempdir();
-                let folder = made.map_err(Error::file(&std::env::temp_dir()))?;
-                self._folder.insert(folder).path().to_owned()
+                let folder = tempfile::tempdir().map_err(Error::file(&std::env::temp_dir()))?;
+                let path = folder.path().to_owned();
+                self._folders.push(folder);
+                path
             }
         };
         let mut encoder = PixelEncoder::new(side);
@@ -135,7 +273,7 @@ impl Source {
             let camera = CameraId(camera);
             self.caches.push(FeatureCache::fill(&self.dataset, camera, &mut encoder, &directory, memory, progress)?);
         }
-        self.encoder = Some(encoder.name());
+        (self.encoder, self.weights) = (Some(encoder.name()), Some(encoder.fingerprint()));
         Ok(())
     }
 
@@ -164,7 +302,7 @@ impl Source {
                     let place = of.iter().position(|(it, _)| it.weights == *weights);
                     self.caches.extend(place.map(|place| of.swap_remove(place).1));
                 }
-                self.encoder = Some(name.clone());
+                (self.encoder, self.weights) = (Some(name.clone()), Some(weights.clone()));
                 Ok(())
             }
             [] => {
@@ -187,6 +325,38 @@ impl Source {
             }
         }
     }
+}
+
+/// Different names of datasets: their paths where two would be called the same, and a count where even those agree.
+fn different_names(sources: &[Source]) -> Vec<String> {
+    let same = |name: &str| sources.iter().filter(|other| other.name == name).count() > 1;
+    let path = |source: &Source| source.parts.first().map_or(source.name.clone(), |part| part.written.clone());
+    let mut names: Vec<String> = Vec::new();
+    for source in sources {
+        let name = if same(&source.name) { path(source) } else { source.name.clone() };
+        let numbered = (2..).map(|count| format!("{name} ({count})"));
+        let free = std::iter::once(name.clone()).chain(numbered).find(|name| !names.contains(name));
+        names.push(free.unwrap_or(name));
+    }
+    names
+}
+
+/// Features by different encoders, or by different weights of one, mean different things.
+fn refuse_other_encoders(names: &[String], encoders: &[(Option<String>, Option<String>)]) -> Result<()> {
+    if encoders.iter().all(|of| *of == encoders[0]) {
+        return Ok(());
+    }
+    let say = |(name, (encoder, weights)): (&String, &(Option<String>, Option<String>))| {
+        let weights = weights.as_deref().unwrap_or_default();
+        let short: String = weights.chars().take(8).collect();
+        format!("`{name}` by {} ({short})", encoder.as_deref().unwrap_or("no encoder"))
+    };
+    let found: Vec<String> = names.iter().zip(encoders).map(say).collect();
+    Err(Error::NoFeatures {
+        reason: format!("features are by different encoders: {}", found.join(", ")),
+        advice: "choose one with `--encoder`, and make its features of all datasets with `refactor-vla features`"
+            .to_owned(),
+    })
 }
 
 /// The side of a grid, if the encoder is one.

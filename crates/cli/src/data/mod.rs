@@ -2,6 +2,7 @@
 
 mod annotate;
 mod inspect;
+mod skills_file;
 mod validate;
 
 use std::path::{Path, PathBuf};

@@ -25,7 +25,7 @@ pub(super) fn run(options: &MotorArgs) -> Result<(), Failure> {
     let mut reports = Vec::new();
     for (dataset, run) in options.dataset.iter().zip(&options.world_model) {
         let teacher = Teacher::load(run, &device)?;
-        let source = SourceArgs { dataset: dataset.clone(), features: options.features.clone() };
+        let source = SourceArgs { dataset: vec![dataset.clone()], features: options.features.clone() };
         let prepared = prepared(&source, &options.keys, teacher.loaded.record.model.horizon)?;
         let report = watched(|observer| {
             let (seed, stop) = (options.seed, Some(stop));

@@ -123,12 +123,12 @@ pub(crate) fn of_sections(sets: Arg) -> Arg {
     )
 }
 
-/// A dataset with its features.
+/// Datasets with their features.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SourceArgs {
-    /// The dataset: a directory, or `embedded:libero_goal_mini`
-    #[arg(long, value_name = "DIR", default_value = "embedded:libero_goal_mini")]
-    pub(crate) dataset: String,
+    /// Datasets to learn from, joined into one: directories, or `embedded:libero_goal_mini`
+    #[arg(long, value_name = "DIR", num_args = 1.., default_value = "embedded:libero_goal_mini")]
+    pub(crate) dataset: Vec<String>,
     #[command(flatten)]
     pub(crate) features: FeatureArgs,
 }

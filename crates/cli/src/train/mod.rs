@@ -21,7 +21,7 @@ use self::args::{AmortizerArgs, PhaseArgs, WorldModelArgs};
 pub(crate) use self::args::{ComputeArgs, FeatureArgs, HowArgs, SourceArgs, TrainCommand, of_sections};
 pub(crate) use self::place::Place;
 use self::watch::Stages;
-pub(crate) use self::watch::{filling, stop_flag, training};
+pub(crate) use self::watch::{filling, stop_flag, training, warn};
 use crate::args::KeyArgs;
 use crate::data::overrides;
 use crate::failure::{Failure, Problem};
@@ -73,9 +73,11 @@ pub(crate) fn watched<T>(work: impl FnOnce(&mut dyn FnMut(Event<'_>)) -> T) -> T
     done
 }
 
-/// Opens a dataset, finds its features, splits it.
+/// Opens datasets, finds their features, joins and splits them.
 pub(crate) fn prepared(source: &SourceArgs, keys: &KeyArgs, horizon: usize) -> Result<Prepared, Failure> {
-    let opened = open_source(&source.dataset, &source.features, keys)?;
+    let open = |dataset: &String| open_source(dataset, &source.features, keys);
+    let opened = Source::join(source.dataset.iter().map(open).collect::<Result<_, _>>()?)?;
+    watch::warn(&opened.notes);
     Ok(Prepared::new(opened, source.features.hold_out.map(std::num::NonZeroUsize::get), horizon.min(FRAGMENT_LENGTH))?)
 }
 

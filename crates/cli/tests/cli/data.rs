@@ -263,3 +263,59 @@ fn a_copy_inside_its_dataset() {
     assert!(ran.code == 2 && ran.err.starts_with("error: `pour` is in the dataset `pour`"), "{}", ran.err);
     assert!(!made.path("pour/copy").exists());
 }
+
+/// A run with two skills that stand still, one for each command of the gripper.
+fn still_run(made: &Made) {
+    let skill = |name: &str, closed: bool| {
+        let profile = json!({"kind": "mean", "shape": vec![[0.0]; 6], "gain": vec![[1.0]; 6]});
+        let command = if closed { 1.0 } else { -1.0 };
+        json!({"name": name, "label": 0, "closed": closed, "command": command, "members": 1, "profile": profile})
+    };
+    let grid_error = json!({
+        "translation_rms": 0.0, "translation_max": 0.0, "rotation_rms": 0.0, "rotation_max": 0.0, "steps_max": 0,
+    });
+    let alphabet = json!({
+        "layout": {"width": 7, "gripper": 6, "closed_above": 0.0, "limit": 1.0},
+        "config": {},
+        "skills": [skill("skill_0_open", false), skill("skill_0_closed", true)],
+        "grid_error": grid_error,
+    });
+    fs::create_dir(made.path("run")).unwrap();
+    fs::write(made.path("run/config.json"), r#"{"settings": {"cycle": {"segments": {}}}}"#).unwrap();
+    fs::write(made.path("run/skills.json"), alphabet.to_string()).unwrap();
+}
+
+#[test]
+fn the_skills_of_a_run_go_into_a_dataset() {
+    let made = Made::new();
+    still_run(&made);
+    let annotate = ["data", "annotate", "./run", "embedded:libero_goal_mini", "./annotated"];
+    insta::assert_snapshot!(made.run(&annotate).shown());
+    assert_eq!(made.run(&["data", "validate", "./annotated"]).code, 0);
+    let json = made.run(&["data", "inspect", "./annotated", "--json"]).json();
+    let labels = json["labels"].as_array().unwrap();
+    let keys: Vec<&str> = labels.iter().map(|label| label["key"].as_str().unwrap()).collect();
+    assert_eq!(keys, ["phase", "skill_index", "subtask_index"]);
+    assert!(labels[1]["values"][1]["name"].as_str().unwrap().starts_with("skill_0_closed · "), "{}", labels[1]);
+    // The column is the command of the gripper, which is all that these skills differ in.
+    let skills = labels[1]["values"].as_array().unwrap();
+    assert_eq!(skills.iter().map(|value| value["frames"].as_u64().unwrap()).sum::<u64>(), 2226);
+
+    // Once is enough.
+    let again = made.run(&["data", "annotate", "./run", "./annotated", "./again"]);
+    insta::assert_snapshot!(again.shown());
+}
+
+#[test]
+fn runs_that_cannot_annotate() {
+    let made = Made::new();
+    let annotate = |run: &str, dataset: &str| made.run(&["data", "annotate", run, dataset, "./annotated"]).shown();
+    insta::assert_snapshot!("a_run_that_is_not_there", annotate("./nothing", "./pour"));
+    fs::create_dir(made.path("begun")).unwrap();
+    fs::write(made.path("begun/config.json"), r#"{"settings": {"cycle": {"segments": {}}}}"#).unwrap();
+    insta::assert_snapshot!("a_run_that_is_not_finished", annotate("./begun", "./pour"));
+    insta::assert_snapshot!("a_dataset_as_a_run", annotate("./pour", "./pour"));
+    still_run(&made);
+    insta::assert_snapshot!("another_robot", annotate("./run", "./pour"));
+    assert!(!made.path("annotated").exists());
+}

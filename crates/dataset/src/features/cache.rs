@@ -52,14 +52,15 @@ pub struct FeatureCache {
     frames: usize,
     /// How many frames [`FeatureCache::fill`] had to encode.
     encoded: usize,
-    /// Frames in a file, but for the last one.
-    shard: usize,
+    /// The files, in the order of their frames.
     shards: Vec<Shard>,
 }
 
 /// One file.
 #[derive(Clone, Debug)]
 struct Shard {
+    /// The frames that it holds.
+    frames: Range<usize>,
     file: String,
     blob: Blob,
     /// Where the values start.
@@ -98,8 +99,7 @@ impl FeatureCache {
         let folder = folder(&fingerprint(dataset, camera)?, encoder);
         let frames = dataset.frames();
         let shards: Option<Vec<Shard>> = ranges(frames).map(|frames| shard(cache, &folder, &frames, width)).collect();
-        let shard = shard_length(frames);
-        Ok(shards.map(|shards| FeatureCache { folder, width, frames, encoded: 0, shard, shards }))
+        Ok(shards.map(|shards| FeatureCache { folder, width, frames, encoded: 0, shards }))
     }
 
     /// Computes the features that are not there yet.
@@ -138,14 +138,37 @@ impl FeatureCache {
         }
         Manifest::new(dataset, camera, encoder, pictures).write(&place)?;
         let frames = dataset.frames();
-        Ok(FeatureCache { folder, width, frames, encoded, shard: shard_length(frames), shards })
+        Ok(FeatureCache { folder, width, frames, encoded, shards })
     }
 
     /// Those of a folder that says what they are; `None` if any are missing.
     pub(super) fn at(cache: &Root, folder: String, manifest: &Manifest) -> Option<FeatureCache> {
         let Manifest { width, frames, .. } = *manifest;
         let shards = ranges(frames).map(|frames| shard(cache, &folder, &frames, width)).collect::<Option<Vec<_>>>()?;
-        Some(FeatureCache { folder, width, frames, encoded: 0, shard: shard_length(frames), shards })
+        Some(FeatureCache { folder, width, frames, encoded: 0, shards })
+    }
+
+    /// The features of one camera in several datasets as those of a [joined](Dataset::join) one; `None` if there are none,
+    /// or if their widths differ.
+    pub fn join(caches: &[FeatureCache]) -> Option<FeatureCache> {
+        let width = caches.first()?.width;
+        if caches.iter().any(|cache| cache.width != width) {
+            return None;
+        }
+        let (mut shards, mut frames) = (Vec::new(), 0);
+        for cache in caches {
+            shards.extend(
+                cache
+                    .shards
+                    .iter()
+                    .cloned()
+                    .map(|shard| Shard { frames: frames + shard.frames.start..frames + shard.frames.end, ..shard }),
+            );
+            frames += cache.frames;
+        }
+        let folder = caches.iter().map(|cache| cache.folder.as_str()).collect::<Vec<_>>().join(" + ");
+        let encoded = caches.iter().map(|cache| cache.encoded).sum();
+        Some(FeatureCache { folder, width, frames, encoded, shards })
     }
 
     /// Where it is, below the directory or root of the cache.
@@ -179,10 +202,10 @@ impl FeatureCache {
         let mut out = out;
         let mut start = frames.start;
         while start < frames.end {
-            let shard = &self.shards[start / self.shard];
-            let end = frames.end.min((start / self.shard + 1) * self.shard);
+            let shard = &self.shards[self.shards.partition_point(|shard| shard.frames.end <= start)];
+            let end = frames.end.min(shard.frames.end);
             let (part, rest) = out.split_at_mut((end - start) * self.width);
-            let at = shard.offset + ((start % self.shard) * self.width * size_of::<f16>()) as u64;
+            let at = shard.offset + ((start - shard.frames.start) * self.width * size_of::<f16>()) as u64;
             let bytes = shard
                 .blob
                 .read_at(at, part.len() * size_of::<f16>())
@@ -229,7 +252,7 @@ fn shard(cache: &Root, folder: &str, frames: &Range<usize>, width: usize) -> Opt
         && tensor.shape == [frames.len(), width]
         && end.checked_sub(start) == Some(frames.len() * width * size_of::<f16>())
         && blob.length() == 8 + length + end as u64;
-    whole.then(|| Shard { file, offset: 8 + length + start as u64, blob })
+    whole.then(|| Shard { frames: frames.clone(), file, offset: 8 + length + start as u64, blob })
 }
 
 /// Decodes and encodes the frames of a shard.

@@ -6,6 +6,7 @@
 //! decoded and one being used. Pictures must have the size that `info.json` says, which is what those bounds are made of.
 
 mod cache;
+mod pieces;
 mod source;
 
 use std::collections::HashMap;
@@ -26,6 +27,7 @@ use crate::picture::decode_picture;
 use crate::table::Table;
 use crate::video::{Decoder, VideoFile};
 use cache::Cache;
+use pieces::PieceReader;
 use source::{PIECE, Place, Source, cut, pictures_of};
 
 /// A picture may be this far from its time, as a share of the time from one frame to the next. Nearer to another it cannot
@@ -65,6 +67,8 @@ pub struct FrameReader<'d> {
     videos: Mutex<LruCache<String, Arc<VideoFile>>>,
     tables: Mutex<LruCache<u32, Arc<Table>>>,
     idle: Mutex<Vec<Decoder>>,
+    /// Of a joined dataset, readers of the datasets that it was made of, which have the pictures.
+    pieces: Vec<PieceReader<'d>>,
 }
 
 /// Where a camera's pictures are.
@@ -84,6 +88,7 @@ impl<'d> FrameReader<'d> {
             None => Camera::Image { key: key.clone() },
         };
         FrameReader {
+            pieces: pieces::readers(dataset, options),
             dataset,
             options,
             cameras: dataset.roles().cameras.iter().map(camera).collect(),
@@ -154,6 +159,9 @@ impl<'d> FrameReader<'d> {
 
     /// Decodes a stretch. One that is not the last may end early, where decoding starts anew.
     fn stretch(&self, camera: CameraId, frames: Range<usize>, end: usize) -> Result<Vec<(FrameKey, Frame)>, Error> {
+        if let Some(piece) = self.piece_of(frames.start) {
+            return piece.stretch(camera, frames, end);
+        }
         let last = frames.end == end;
         let keys: Vec<FrameKey> = frames.map(|frame| (camera, FrameIndex(frame))).collect();
         let count = if last { keys.len() } else { self.last_start(&keys)? };
@@ -207,6 +215,9 @@ impl<'d> FrameReader<'d> {
 
     /// Decodes pictures, given in ascending order without repeats; gives them back in that order.
     fn decode(&self, keys: &[FrameKey]) -> Result<Vec<(FrameKey, Frame)>, Error> {
+        if !self.pieces.is_empty() {
+            return self.decode_pieces(keys);
+        }
         let (sources, mut places) = self.places(keys)?;
         // Episodes may lie in their file in any order.
         places.sort_by_key(|place| (place.source, place.number));

@@ -1,7 +1,7 @@
 //! Writes discovered skills back into a dataset.
 //!
 //! A copy of the dataset gets an integer column with the skill of each frame, and a vocabulary beside it:
-//! `meta/skills.json` for a column `skill`, in the form of the `meta/phases.json` that some datasets have. lerobot has
+//! `meta/skills.json` for a column `skill` or `skill_index`, in the form of the `meta/phases.json` that some datasets have. lerobot has
 //! a place for what happens in a frame, subtasks: a column `subtask_index` and texts in `meta/subtasks.parquet`, from
 //! which it fills `item["subtask"]`. It takes the number as a row of that table and would read −1 as the last one, so
 //! frames without a skill get a subtask of their own there, `none`.
@@ -108,7 +108,9 @@ pub fn wrong_key(key: &str) -> Option<&'static str> {
         return Some("letters, digits, `_`, `.` and `-`, with no dot in front, such as `skill`");
     }
     let key = key.to_ascii_lowercase();
-    let reserved = RESERVED.contains(&key.as_str()) || AUTOMATIC.contains(&key.as_str());
+    // The names of `stat_index` would be in `meta/stats.json`.
+    let names = [key.as_str(), key.strip_suffix("_index").unwrap_or(&key)];
+    let reserved = names.iter().any(|name| RESERVED.contains(name) || AUTOMATIC.contains(name));
     reserved.then_some("a name that lerobot does not use itself, such as `skill`")
 }
 
@@ -117,7 +119,8 @@ pub fn has_subtasks(source: &Root, info: &Info) -> bool {
     info.feature(SUBTASK_INDEX).is_some() || source.has(SUBTASKS)
 }
 
-/// Where the names are.
+/// Where the names are: `meta/skills.json` for a column `skill` or `skill_index`.
 pub fn vocabulary_file(key: &str) -> String {
-    format!("meta/{key}s.json")
+    let named = key.strip_suffix("_index").filter(|name| !name.is_empty()).unwrap_or(key);
+    format!("meta/{named}s.json")
 }

@@ -4,6 +4,7 @@
 mod features;
 mod frames;
 mod goldens;
+mod joining;
 mod scales;
 mod shared_sets;
 

@@ -1,9 +1,9 @@
-//! Episodes as stretches of motion: what the loop's programs are about.
+//! Episodes cut into segments: the demonstrations that the loop's programs are about.
 
 use std::ops::Range;
 
 use clustering::Points;
-use dataset::{Dataset, EpisodeId};
+use dataset::{Dataset, EpisodeId, RobotLayout};
 use serde::{Deserialize, Serialize};
 use skills::{ActionLayout, SegmentConfig, segment};
 
@@ -18,15 +18,15 @@ pub struct Demonstration {
     pub episode: EpisodeId,
     /// Its frames in the dataset.
     pub frames: Range<usize>,
-    /// What it was told to do.
+    /// The instruction of its task.
     pub instruction: String,
-    /// Whether it is for judging alone.
+    /// Whether it is held out.
     pub held_out: bool,
-    /// Stretches of frames of the dataset, in order, that cover the episode.
+    /// Its segments: frames of the dataset, in order, that cover the episode.
     pub segments: Vec<Range<usize>>,
 }
 
-/// A stretch of motion, by demonstration and place in it.
+/// A segment, by its demonstration and its place there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SegmentId {
@@ -49,19 +49,15 @@ impl Demonstrations {
     /// Cuts the episodes of a dataset.
     pub fn new(prepared: &Prepared, config: &SegmentConfig) -> Result<Demonstrations> {
         let dataset = &prepared.source.dataset;
-        let layout = layout_of(dataset);
-        let states = &dataset.columns().states;
+        let layout = action_layout(dataset, &prepared.robot());
         let cut = |(at, span): (usize, &dataset::EpisodeSpan)| -> Result<Demonstration> {
             let frames = span.frames.clone();
-            let states = states.values.get(frames.start * states.width..frames.end * states.width);
-            let states = states.map(|values| Points::new(values, dataset.columns().states.width)).transpose()?;
-            let found = segment(rows(dataset, &frames)?, states, &layout, config)?;
             let episode = EpisodeId(at as u32);
             Ok(Demonstration {
                 episode,
                 instruction: dataset.tasks().get(span.task.0 as usize).cloned().unwrap_or_default(),
                 held_out: prepared.split.held_out.contains(&episode),
-                segments: found.into_iter().map(|one| frames.start + one.start..frames.start + one.end).collect(),
+                segments: segments_of(dataset, &frames, &layout, config)?,
                 frames,
             })
         };
@@ -69,7 +65,7 @@ impl Demonstrations {
         Ok(Demonstrations { all: all?, layout })
     }
 
-    /// The demonstrations that are learned from, or those that are not.
+    /// The training demonstrations, or the held-out ones.
     pub fn which(&self, held_out: bool) -> Vec<usize> {
         (0..self.all.len()).filter(|at| self.all[*at].held_out == held_out).collect()
     }
@@ -100,15 +96,28 @@ pub(crate) fn rows<'a>(dataset: &'a Dataset, frames: &Range<usize>) -> Result<Po
     Ok(Points::new(&actions.values[frames.start * actions.width..frames.end * actions.width], actions.width)?)
 }
 
-/// Seven columns are six axes and a gripper, as LIBERO has them; others are axes alone. Commands that stay within ±1 are
-/// taken to be limited to that.
-fn layout_of(dataset: &Dataset) -> ActionLayout {
+/// Cuts an episode, given by its frames, into segments of frames of the dataset.
+pub fn segments_of(
+    dataset: &Dataset,
+    frames: &Range<usize>,
+    layout: &ActionLayout,
+    config: &SegmentConfig,
+) -> Result<Vec<Range<usize>>> {
+    let states = &dataset.columns().states;
+    let states = Points::new(states.rows(frames.clone()), states.width)?;
+    let found = segment(rows(dataset, frames)?, Some(states), layout, config)?;
+    Ok(found.into_iter().map(|one| frames.start + one.start..frames.start + one.end).collect())
+}
+
+/// Which column of an action is what, as far as it is known: without a known gripper all columns are axes. Commands that
+/// stay within ±1 are taken to be limited to that.
+fn action_layout(dataset: &Dataset, robot: &RobotLayout) -> ActionLayout {
     let actions = &dataset.columns().actions;
     let limited = actions.values.iter().all(|value| value.abs() <= 1.0 + 1e-6);
     ActionLayout {
         width: actions.width,
-        gripper: if actions.width == 7 { Some(6) } else { None },
+        gripper: robot.gripper.as_ref().map(|gripper| gripper.column),
+        closed_above: robot.gripper.as_ref().map_or(0.0, |gripper| gripper.threshold),
         limit: if limited { Some(1.0) } else { None },
-        ..ActionLayout::default()
     }
 }

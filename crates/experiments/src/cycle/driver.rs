@@ -27,6 +27,7 @@ use models::vocabulary::{Growth, Vocabulary};
 use serde::Serialize;
 use serde_json::json;
 
+use super::annotation::{ANNOTATION, RunAnnotation};
 use super::classes::Classes;
 use super::corpus::{Corpus, Written};
 use super::demonstrations::Demonstrations;
@@ -158,6 +159,8 @@ fn publish(
 ) -> Result<()> {
     let path = |name: &str| session.run.path(name);
     write_json(&path(SKILLS), &world.corpus.alphabet)?;
+    let annotation = RunAnnotation::of(session.prepared, &world.demonstrations, &world.corpus);
+    write_json(&path(ANNOTATION), &annotation)?;
     write_json(&path(LIBRARY), library)?;
     write_text(&path("library.txt"), library.to_text().as_bytes())?;
     write_json(&path(SUMMARY), summary)?;

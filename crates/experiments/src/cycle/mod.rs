@@ -8,6 +8,7 @@
 //! ```
 //! [`driver`] runs it, [`refactoring`] is its step from one library to the next, [`settings`] are its settings and [`summary`] what it comes to.
 
+pub mod annotation;
 pub mod classes;
 pub mod corpus;
 pub mod demonstrations;

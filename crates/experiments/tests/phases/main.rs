@@ -3,6 +3,7 @@
 
 mod added_head;
 mod cycle;
+mod joined;
 mod motor;
 mod several_processes;
 

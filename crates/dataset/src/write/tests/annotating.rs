@@ -172,10 +172,12 @@ fn keys_that_name_files_or_columns_of_lerobot_are_refused() {
     for key in ["", ".skill", "..", "a/b", "a\\b", "a b", "fähigkeit", "a\n", "a`"] {
         assert!(wrong_key(key).is_some_and(|wanted| wanted.starts_with("letters")), "{key:?}");
     }
-    for key in ["task", "subtask", "subtask_index", "stat", "Stat", "info", "index", "timestamp", "task_index"] {
+    for key in
+        ["task", "subtask", "subtask_index", "stat", "Stat", "info", "index", "timestamp", "task_index", "stat_index"]
+    {
         assert!(wrong_key(key).is_some_and(|wanted| wanted.starts_with("a name that lerobot")), "{key:?}");
     }
-    for key in ["skill", "observation.skill", "skill-2", "_S", "tasks", "infos"] {
+    for key in ["skill", "skill_index", "observation.skill", "skill-2", "_S", "tasks", "infos"] {
         assert_eq!(wrong_key(key), None, "{key:?}");
     }
     let folder = tempfile::tempdir().unwrap();
