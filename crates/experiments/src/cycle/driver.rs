@@ -40,7 +40,7 @@ use serde_json::{Value, json};
 use super::classes::Classes;
 use super::corpus::{Corpus, Written};
 use super::demonstrations::Demonstrations;
-use super::gates::{Figures, Gates, Scene};
+use super::gates::{Gates, Judgement, RecordedCalls};
 use super::refactoring::grown;
 use super::samples::Samples;
 use super::settings::{CycleSettings, RunSettings};
@@ -93,8 +93,8 @@ pub enum Told<'a> {
     Judged {
         /// Its name and body.
         candidate: &'a compression::Candidate,
-        /// What the gates found.
-        figures: &'a Figures,
+        /// What the gates measured and decided.
+        judgement: &'a Judgement,
     },
 }
 
@@ -366,20 +366,13 @@ impl Driver<'_, '_> {
         }
         let (prepared, cycle) = (self.prepared, &self.settings.cycle);
         let World { demonstrations, corpus, classes, training, .. } = world;
-        let scene = Scene {
-            prepared,
-            table: &world.table,
-            demonstrations,
-            training,
-            subjects: &Corpus::subjects(training),
-            classes,
-            corpus,
-            model: &world.teacher.loaded.model,
-        };
-        let gates = Gates::new(scene, &cycle.gates, seed(&self.options, b"verifier"));
+        let subjects = Corpus::subjects(training);
+        let calls = RecordedCalls { prepared, demonstrations, training, subjects: &subjects, classes, corpus };
+        let scene = calls.scene(&world.table, &world.teacher.loaded.model, &cycle.gates);
+        let gates = Gates::new(scene, &cycle.gates, cycle.refactor.max_judged, seed(&self.options, b"verifier"));
         let (stop, tell) = (self.options.stop, &mut self.options.tell);
-        let mut told = |candidate: &_, figures: &_| tell(Told::Judged { candidate, figures });
-        let found = grown(&gates, last, &cycle.refactor, t, stop, &mut told)?.ok_or(Stopped::Told)?;
+        let mut told = |candidate: &_, judgement: &_| tell(Told::Judged { candidate, judgement });
+        let found = grown(&calls, &gates, last, cycle, t, stop, &mut told)?.ok_or(Stopped::Told)?;
         write_json(&path, &found)?;
         Ok(found)
     }

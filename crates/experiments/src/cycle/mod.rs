@@ -23,7 +23,7 @@ pub mod settings;
 pub mod skill_scores;
 mod story;
 pub mod summary;
-mod verifier;
+pub mod verifier;
 pub mod wake;
 pub mod wake_phase;
 
