@@ -18,7 +18,6 @@ use report::{
 use serde_json::Value;
 
 use super::driver::World;
-use super::gates::GateSettings;
 use super::plane::principal_plane;
 use super::settings::RunSettings;
 use super::summary::{JudgedCandidate, RunSummary, WakeResult};
