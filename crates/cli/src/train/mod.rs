@@ -22,6 +22,7 @@ use serde_json::json;
 
 use self::args::{AmortizerArgs, PhaseArgs, WorldModelArgs};
 pub(crate) use self::args::{ComputeArgs, FeatureArgs, HowArgs, SourceArgs, TrainCommand, of_sections};
+pub(crate) use self::wake::world_model as world_model_of;
 pub(crate) use self::watch::{Stages, filling, stop_flag, training};
 use crate::args::KeyArgs;
 use crate::data::overrides;

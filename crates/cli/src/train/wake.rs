@@ -52,7 +52,7 @@ pub(super) fn run(options: &WakeArgs) -> Result<(), Failure> {
 }
 
 /// The directory of a world model, which a run of the loop has in its own.
-fn world_model(run: &Path) -> PathBuf {
+pub(crate) fn world_model(run: &Path) -> PathBuf {
     let inner = run.join(WORLD_MODEL);
     if inner.is_dir() { inner } else { run.to_owned() }
 }

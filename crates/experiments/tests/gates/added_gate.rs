@@ -1,21 +1,16 @@
 //! A new gate is one file and one line: this file has the gate, and one line of the test adds it to those of the settings.
 
-use std::sync::Arc;
-
 use compression::Candidate;
-use dataset::{FRAGMENT_LENGTH, Overrides};
-use experiments::amortizer_phase::Teacher;
 use experiments::cycle::classes::Classes;
 use experiments::cycle::corpus::{Corpus, Subject};
 use experiments::cycle::demonstrations::Demonstrations;
 use experiments::cycle::gates::{Gate, Gates, RecordedCalls, Scene, gates_of};
 use experiments::cycle::refactoring::grown;
 use experiments::cycle::settings::CycleSettings;
-use experiments::run::Launch;
-use experiments::world_model_phase::train_world_model;
-use experiments::{Device, FeatureChoice, Prepared, Result, Source, WorldModelSettings, resolve};
-use models::training::distributed::Alone;
+use experiments::{Device, Result, resolve};
 use report::{Figure, Verdict};
+
+use super::tiny::tiny;
 
 /// Rejects abstractions with more parameters than a person would remember.
 struct Memorable {
@@ -41,26 +36,7 @@ impl Gate for Memorable {
 
 #[test]
 fn a_new_gate_is_one_file_and_one_line() {
-    let folder = tempfile::tempdir().unwrap();
-    let choice = FeatureChoice { encoder: Some("pixels:2".to_owned()), cache: Some(folder.path().join("features")) };
-    let source = Source::open("embedded:libero_goal_mini", &Overrides::default(), &choice, &mut |_| {}).unwrap();
-    let prepared = Prepared::new(source, None, FRAGMENT_LENGTH).unwrap();
-    let run = folder.path().join("a");
-    let sets = ["train.steps=2", "train.warmup=1", "train.log_every=2", "train.evaluate_every=2", "batch=8"];
-    let settings: WorldModelSettings = resolve("tiny", &sets.map(str::to_owned)).unwrap();
-    let launch = Launch {
-        run: &run,
-        resume: false,
-        preset: "tiny",
-        seed: 3,
-        device: &Device::Cpu,
-        transport: Arc::new(Alone::default()),
-        progress: &mut |_| {},
-        stop: None,
-    };
-    train_world_model(&prepared, &settings, launch).unwrap();
-    let teacher = Teacher::load(&run, &Device::Cpu).unwrap();
-
+    let (prepared, teacher) = tiny();
     let few = [
         "refactor.max_steps=3000",
         "refactor.max_judged=3",

@@ -3,6 +3,8 @@
 
 mod added_gate;
 mod linear_world;
+mod returns;
+mod tiny;
 
 use experiments::cycle::gates::{GateSettings, Gates, Judgement};
 use experiments::cycle::verifier::Trial;

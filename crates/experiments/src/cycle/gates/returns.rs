@@ -19,7 +19,7 @@ use super::scene::{Replacement, Scene};
 use super::settings::GateSettings;
 use super::{Gate, measured};
 use crate::cycle::equivalence::{Equivalence, Test, corrected, equivalence};
-use crate::cycle::verifier::Trial;
+use crate::cycle::verifier::{Trial, Verifier};
 use crate::error::Result;
 
 /// Tests the size of the change of return.
@@ -49,8 +49,13 @@ impl Returns {
         Returns { settings: settings.clone(), level, seed }
     }
 
-    /// Rolls out replacements and tests the change of return. `None` without replacements.
-    pub fn change(&self, replacements: &[Replacement], scene: &Scene<'_>) -> Result<Option<Change>> {
+    /// Rolls out replacements and tests the change of return, as a share of the largest one. `None` without replacements.
+    pub fn change(
+        &self,
+        replacements: &[Replacement],
+        verifier: &Verifier<'_>,
+        largest_return: f64,
+    ) -> Result<Option<Change>> {
         if replacements.is_empty() {
             return Ok(None);
         }
@@ -61,13 +66,13 @@ impl Returns {
         let values = |of: &dyn Fn(&Replacement) -> &Vec<f32>| -> Result<Vec<f64>> {
             let trial = |at: &usize| Trial { frame: replacements[*at].frame, actions: of(&replacements[*at]).clone() };
             let trials: Vec<Trial> = chosen.iter().map(trial).collect();
-            scene.verifier.values(&trials, self.settings.rollout_steps, self.seed)
+            verifier.values(&trials, self.settings.rollout_steps, self.seed)
         };
         let recorded = values(&|one| &one.recorded)?;
         let by_call = |values: Vec<f64>| -> Vec<Vec<f64>> {
             let mut found = vec![Vec::new(); calls];
             for ((at, other), own) in chosen.iter().zip(values).zip(&recorded) {
-                found[*at].push((other - own) / scene.largest_return);
+                found[*at].push((other - own) / largest_return);
             }
             found.retain(|call| !call.is_empty());
             found
@@ -135,7 +140,7 @@ impl Gate for Returns {
         if !scene.verifier.predicts_returns {
             return Ok(Figure::inactive(self.name(), "the world model was trained without returns"));
         }
-        let change = self.change(&scene.evidence.replacements(candidate)?, scene)?;
+        let change = self.change(&scene.evidence.replacements(candidate)?, &scene.verifier, scene.largest_return)?;
         Ok(match change {
             Some(change) => self.figure(&change),
             None => Figure::inactive(self.name(), "no call can be executed in another way to compare with"),

@@ -87,18 +87,18 @@ mod tests {
 
     #[test]
     fn segments_are_merged_by_step_of_the_body() {
-        let place = |own: Vec<std::ops::Range<usize>>| Place {
+        let place = |own: &[(usize, usize)]| Place {
             program: 0,
             arguments: Vec::new(),
             expansion: String::new(),
             steps: None,
-            own,
+            own: own.iter().map(|(from, to)| *from..*to).collect(),
         };
         let mut merged = Merged::default();
         // The second step of the first call is an argument's; segment 9 is not known.
-        merged.add_motion(&place(vec![0..1, 2..3]), |segment| Some(10 + segment));
-        merged.add_motion(&place(vec![4..6]), |segment| Some(20 + segment));
-        merged.add_motion(&place(vec![9..11]), |segment| (segment != 9).then_some(30 + segment));
+        merged.add_motion(&place(&[(0, 1), (2, 3)]), |segment| Some(10 + segment));
+        merged.add_motion(&place(&[(4, 6)]), |segment| Some(20 + segment));
+        merged.add_motion(&place(&[(9, 11)]), |segment| (segment != 9).then_some(30 + segment));
         assert_eq!(merged.steps, [vec![10, 24], vec![12, 25, 40]]);
     }
 }
