@@ -59,6 +59,41 @@ pub fn dtw_path(left: Points<'_>, right: Points<'_>, band: Option<usize>) -> Res
     Ok(Alignment { distance, path })
 }
 
+/// The costs of the pairs along the cheapest path between two sequences of anything, from their first to their last pair:
+/// `cost(row, column)` is what a pair costs. Of equally cheap paths it takes the one that [`dtw_path`] prefers. It returns
+/// nothing if one of the sequences is empty.
+///
+/// # Shapes
+/// `rows` and `columns` are the lengths of the sequences; memory is O(rows · columns).
+pub fn dtw_path_costs(rows: usize, columns: usize, cost: impl Fn(usize, usize) -> f64) -> Vec<f64> {
+    if rows == 0 || columns == 0 {
+        return Vec::new();
+    }
+    // D(i, j) row by row, and the cost of each pair.
+    let (mut until, mut costs) = (vec![0.0; rows * columns], vec![0.0; rows * columns]);
+    let before = |until: &[f64], row: usize, column: usize| {
+        let neighbours = [(1, 1), (1, 0), (0, 1)].into_iter();
+        let inside = neighbours.filter_map(move |(up, left)| Some((row.checked_sub(up)?, column.checked_sub(left)?)));
+        inside.min_by(|a, b| until[a.0 * columns + a.1].total_cmp(&until[b.0 * columns + b.1]))
+    };
+    for row in 0..rows {
+        for column in 0..columns {
+            let at = row * columns + column;
+            let least = before(&until, row, column).map_or(0.0, |(row, column)| until[row * columns + column]);
+            costs[at] = cost(row, column);
+            until[at] = least + costs[at];
+        }
+    }
+    let mut along = Vec::with_capacity(rows.max(columns));
+    let mut pair = Some((rows - 1, columns - 1));
+    while let Some((row, column)) = pair {
+        along.push(costs[row * columns + column]);
+        pair = before(&until, row, column);
+    }
+    along.reverse();
+    along
+}
+
 /// Which sequence went forward to reach a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Move {
@@ -143,5 +178,30 @@ mod tests {
         assert_eq!(dtw(line(&[]), line(&[1.0]), None), Err(ClusteringError::EmptySequence));
         let wide = Points::new(&[1.0, 2.0], 2).unwrap();
         assert_eq!(dtw(line(&[1.0]), wide, None), Err(ClusteringError::OtherWidth { found: 2, wanted: 1 }));
+    }
+
+    #[test]
+    fn anything_with_a_cost_is_aligned_at_the_least_cost() {
+        let along = |ones: &[usize], others: &[usize]| {
+            dtw_path_costs(ones.len(), others.len(), |row, column| ones[row].abs_diff(others[column]) as f64)
+        };
+        assert_eq!(along(&[1, 2, 5], &[1, 2, 5]), [0.0; 3]);
+        // One of them is slower.
+        assert_eq!(along(&[1, 2, 5], &[1, 1, 2, 2, 5]), [0.0; 5]);
+        assert_eq!(along(&[1, 4], &[1, 3, 4]).iter().sum::<f64>(), 1.0);
+        // Both ends are met, even where they are far apart.
+        assert_eq!(along(&[1, 2], &[9, 2]), [8.0, 0.0]);
+        assert!(along(&[], &[1]).is_empty() && along(&[1], &[]).is_empty());
+    }
+
+    #[test]
+    fn costs_of_distances_are_those_of_the_path() {
+        let (a, b) = ([0.0, 3.0, 1.0, 4.0], [1.0, 0.0, 3.5]);
+        let alignment = dtw_path(line(&a), line(&b), None).unwrap();
+        let costs = dtw_path_costs(a.len(), b.len(), |row, column| f64::from((a[row] - b[column]).abs()));
+        let wanted: Vec<f64> =
+            alignment.path.iter().map(|(row, column)| f64::from((a[*row] - b[*column]).abs())).collect();
+        assert_eq!(costs, wanted);
+        assert!((costs.iter().sum::<f64>() - alignment.distance).abs() < 1e-12);
     }
 }

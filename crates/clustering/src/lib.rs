@@ -28,7 +28,7 @@ mod principal_plane;
 
 pub use bootstrap::{BootstrapConfig, Interval, bootstrap, bootstrap_mean, quantile};
 pub use dp_means::{DpMeans, DpMeansConfig, dp_means, lambda_for_clusters};
-pub use dtw::{Alignment, dtw, dtw_path};
+pub use dtw::{Alignment, dtw, dtw_path, dtw_path_costs};
 pub use error::{ClusteringError, MAX_MAGNITUDE};
 pub use hdbscan::{Hdbscan, HdbscanConfig, hdbscan};
 pub use kmeans::{

@@ -7,7 +7,7 @@
 //! A [`Source`] is a dataset with its features, [`Prepared`] the same with a split, a probe and labels. The phases are
 //! objectives for the one trainer of `models`; each leaves a run directory that says how it was made and can be loaded again.
 //! On top of them are the experiments, each of which gives a value that can be written as JSON: the [`matrix`] of phase C,
-//! [`kernel_agreement`], [`motor_library`] and [`recursive_pour`]. Nothing here prints.
+//! [`kernel_agreement`], [`motor_library`], [`returns`] and [`recursive_pour`]. Nothing here prints.
 
 pub mod amortizer_phase;
 mod batches;
@@ -19,6 +19,7 @@ pub mod matrix;
 pub mod motor_library;
 pub mod prepared;
 pub mod recursive_pour;
+pub mod returns;
 pub mod run;
 pub mod run_dir;
 pub mod scores;

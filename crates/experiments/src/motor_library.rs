@@ -27,7 +27,7 @@ use crate::cycle::Event;
 use crate::cycle::classes::Classes;
 use crate::cycle::corpus::{Corpus, Subject};
 use crate::cycle::demonstrations::{Demonstrations, rows};
-use crate::cycle::gates::{Figures, Gates, Scene};
+use crate::cycle::gates::{Gates, Judgement, RecordedCalls};
 use crate::cycle::refactoring::grown;
 use crate::cycle::settings::CycleSettings;
 use crate::cycle::skill_scores::{replay, skill_phases};
@@ -81,8 +81,8 @@ pub struct MotorEntry {
     pub entry: LibraryEntry,
     /// How many motions its body names; two or more tell an abstraction from an abbreviation.
     pub motions: usize,
-    /// What the gates found when it was admitted.
-    pub figures: Option<Figures>,
+    /// What the gates measured when it was admitted.
+    pub judgement: Option<Judgement>,
 }
 
 /// A library of skills, and what it is made of.
@@ -207,19 +207,12 @@ impl Bench<'_> {
         let corpus = Corpus::new(prepared, demonstrations, classes, &cycle.alphabet)?;
         let training = demonstrations.which(false);
         let subjects: Vec<Subject> = training.iter().map(|at| Subject::Motion(*at)).collect();
-        let scene = Scene {
-            prepared,
-            table: &self.table,
-            demonstrations,
-            training: &training,
-            subjects: &subjects,
-            classes,
-            corpus: &corpus,
-            model: &self.teacher.loaded.model,
-        };
-        let gates = Gates::new(scene, &cycle.gates, mix(self.seed, b"verifier"));
-        let mut judged = |candidate: &_, figures: &_| observer(Event::Judged { candidate, figures });
-        let refactored = grown(&gates, None, &cycle.refactor, 1, self.stop, &mut judged)?;
+        let (training, subjects, corpus) = (&training, &subjects, &corpus);
+        let calls = RecordedCalls { prepared, demonstrations, training, subjects, classes, corpus };
+        let scene = calls.scene(&self.table, &self.teacher.loaded.model, &cycle.gates);
+        let gates = Gates::new(scene, &cycle.gates, cycle.refactor.max_judged, mix(self.seed, b"verifier"));
+        let mut judged = |candidate: &_, judgement: &_| observer(Event::Judged { candidate, judgement });
+        let refactored = grown(&calls, &gates, None, cycle, 1, self.stop, &mut judged)?;
         let Some(refactored) = refactored else { return Ok(None) };
 
         let (written, compiled) = corpus.compiled(&refactored.library, cycle.refactor.strategy)?;
@@ -233,17 +226,17 @@ impl Bench<'_> {
             .iter()
             .map(|entry| MotorEntry {
                 motions: motions_in(&written.store, &written.signature, &entry.name),
-                figures: (refactored.candidates.iter())
-                    .find(|candidate| candidate.figures.admitted && candidate.name == entry.name)
-                    .map(|candidate| candidate.figures.clone()),
+                judgement: (refactored.candidates.iter())
+                    .find(|candidate| candidate.judgement.admitted && candidate.name == entry.name)
+                    .map(|candidate| candidate.judgement.clone()),
                 entry: entry.clone(),
             })
             .collect();
         Ok(Some(SkillLibrary {
             tokens,
             skills: corpus.alphabet.skills.len(),
-            phases: skill_phases(prepared, demonstrations, &corpus)?,
-            replay: replay(prepared, demonstrations, &corpus)?,
+            phases: skill_phases(prepared, demonstrations, corpus)?,
+            replay: replay(prepared, demonstrations, corpus)?,
             of_several_motions: entries.iter().filter(|entry| entry.motions > 1).count(),
             entries,
             rewritten: (calling(false), calling(true)),

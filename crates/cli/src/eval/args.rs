@@ -40,6 +40,15 @@ longer list of modes, seeds or datasets adds to what is there.")]
 The world model says which motions turn out alike and what they return; beside it stand classes by
 the motions' actions alone, judged by the same gates.")]
     MotorLibrary(MotorArgs),
+    /// Compare imagined with true returns on held-out episodes, and measure what the return gate is worth
+    #[command(after_help = "Examples:
+  refactor-vla eval returns runs/a --encoder pixels:8
+  refactor-vla eval returns runs/without runs/with --dataset demos/mixed --features features \\
+      --hold-out 10 --plot calibration.svg --json
+
+Each run is a verifier: the run of a world model, or a run of the whole loop. The dataset should hold
+out failed episodes as well (episodes whose reward stays 0), or there is nothing to tell apart.")]
+    Returns(ReturnsArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -123,6 +132,34 @@ pub(crate) struct MotorArgs {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) sets: Vec<String>,
     /// Of clusters and rollouts
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) compute: ComputeArgs,
+    #[command(flatten)]
+    pub(crate) keys: KeyArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReturnsArgs {
+    /// Runs of world models, or of the whole loop; each is compared
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) data: SourceArgs,
+    /// Windows of each held-out episode, at even places
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) windows: u32,
+    /// Write a calibration plot as SVG
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
+    /// Settings of the loop: a preset's name, or a TOML file of differences
+    #[arg(long, value_name = "PRESET", default_value = "small")]
+    pub(crate) preset: String,
+    /// Change a setting of the loop, such as `gates.return_margin=0.1` or `gates.rollout_steps=100`
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) sets: Vec<String>,
+    /// Random seed of rollouts and resamples
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     pub(crate) seed: u64,
     #[command(flatten)]

@@ -3,6 +3,7 @@
 mod args;
 mod motor_library;
 mod phase_c;
+mod returns;
 
 use experiments::amortizer_phase::Teacher;
 use experiments::kernel_agreement::{KernelOptions, KernelReport, kernel_agreement};
@@ -26,6 +27,7 @@ pub(crate) fn run(command: &EvalCommand) -> Result<(), Failure> {
         EvalCommand::Kernel(options) => kernel(options),
         EvalCommand::RecursivePour(options) => pour(options),
         EvalCommand::MotorLibrary(options) => motor_library::run(options),
+        EvalCommand::Returns(options) => returns::run(options),
     }
 }
 

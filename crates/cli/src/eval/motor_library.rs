@@ -134,19 +134,19 @@ fn entries_table(library: &SkillLibrary) -> String {
         ("standing still", Align::Right),
         ("body", Align::Left),
     ];
-    let row = |MotorEntry { entry, motions, figures }: &MotorEntry| {
-        let soundness = figures.as_ref().and_then(|figures| figures.soundness);
-        let returns = figures.as_ref().and_then(|figures| figures.returns);
+    let row = |MotorEntry { entry, motions, judgement }: &MotorEntry| {
+        let figure = |gate: &str| judgement.as_ref().and_then(|judgement| judgement.figure(gate));
+        let (soundness, returns) = (figure("soundness"), figure("returns"));
         vec![
             entry.name.clone(),
             motions.to_string(),
             entry.uses.to_string(),
             format!("{:.1}", entry.gain),
-            maybe(soundness.map(|found| found.mean)),
-            maybe(soundness.map(|found| found.epsilon)),
-            maybe(returns.map(|found| found.size)),
-            maybe(returns.map(|found| found.bound)),
-            maybe(figures.as_ref().and_then(|figures| figures.control)),
+            maybe(soundness.and_then(|found| found.value)),
+            maybe(soundness.and_then(|found| found.limit)),
+            maybe(returns.and_then(|found| found.value)),
+            maybe(returns.and_then(|found| found.high)),
+            maybe(returns.and_then(|found| found.details.get("control").copied())),
             entry.body.clone(),
         ]
     };

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dataset::features::Filling;
 use experiments::cycle::Event;
-use experiments::cycle::gates::Figures;
+use experiments::cycle::gates::Judgement;
 use indicatif::{ProgressBar, ProgressStyle};
 use models::training::Progress;
 
@@ -68,9 +68,9 @@ impl Stages {
                     bar.set_message(format!("{name}, loss {loss:.4}, {per_second:.0} {unit}/s, {left} left"));
                 }
             }
-            Event::Judged { candidate, figures } => {
-                let verdict = if figures.admitted { "admitted" } else { "rejected" };
-                say(&format!("  {verdict}: {} ({})", candidate.body, measured(figures)));
+            Event::Judged { candidate, judgement } => {
+                let verdict = if judgement.admitted { "admitted" } else { "rejected" };
+                say(&format!("  {verdict}: {} ({})", candidate.body, measured(judgement)));
             }
         }
     }
@@ -83,19 +83,15 @@ impl Stages {
     }
 }
 
-/// What the three gates found, with their limits.
-fn measured(figures: &Figures) -> String {
-    let mut text = format!("{:.1} nats", figures.gain);
-    if let Some(found) = figures.soundness {
-        text += &format!(", D {:.2} of {:.2}", found.mean, found.epsilon);
-    }
-    if let Some(found) = figures.returns {
-        text += &format!(", return {:.3} to {:.3} of {:.3}", found.size, found.bound, found.margin);
-    }
-    if let Some(control) = figures.control {
-        text += &format!(", {control:.3} standing still");
-    }
-    text
+/// What the gates measured, with their limits.
+fn measured(judgement: &Judgement) -> String {
+    let of = |figure: &report::Figure| {
+        let value = figure.value.map_or("-".to_owned(), |value| format!("{value:.3}"));
+        let bound = figure.high.map_or(String::new(), |high| format!(" to {high:.3}"));
+        let limit = figure.limit.map_or(String::new(), |limit| format!(" of {limit:.3}"));
+        format!("{} {value}{bound}{limit}", figure.gate)
+    };
+    judgement.figures.iter().map(of).collect::<Vec<_>>().join(", ")
 }
 
 /// One line on stderr.

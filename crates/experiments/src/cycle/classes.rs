@@ -197,7 +197,7 @@ fn window(prepared: &Prepared, demonstrations: &Demonstrations, id: SegmentId, s
 }
 
 /// No motion, the gripper as it was.
-pub(super) fn stillness(layout: &skills::ActionLayout, last: &[f32]) -> Vec<f32> {
+pub(crate) fn stillness(layout: &skills::ActionLayout, last: &[f32]) -> Vec<f32> {
     (0..layout.width)
         .map(|column| if Some(column) == layout.gripper { last.get(column).copied().unwrap_or(0.0) } else { 0.0 })
         .collect()

@@ -31,7 +31,7 @@ use super::annotation::{ANNOTATION, RunAnnotation};
 use super::classes::Classes;
 use super::corpus::{Corpus, Written};
 use super::demonstrations::Demonstrations;
-use super::gates::{Gates, Scene};
+use super::gates::{Gates, RecordedCalls};
 use super::refactoring::grown;
 use super::session::{Event, RunOptions, Session};
 use super::settings::{CycleSettings, RunSettings};
@@ -291,19 +291,12 @@ fn refactor(
     let seed = session.options.seed_for(b"verifier");
     let (prepared, stop, observer) = (session.prepared, session.options.stop, &mut session.options.observer);
     session.run.stage(&stage, &inputs, || {
-        let scene = Scene {
-            prepared,
-            table: &world.table,
-            demonstrations,
-            training,
-            subjects: &Corpus::subjects(training),
-            classes,
-            corpus,
-            model: &world.teacher.loaded.model,
-        };
-        let gates = Gates::new(scene, &cycle.gates, seed);
-        let mut judged = |candidate: &_, figures: &_| observer(Event::Judged { candidate, figures });
-        let found = grown(&gates, last, &cycle.refactor, t, stop, &mut judged)?;
+        let subjects = Corpus::subjects(training);
+        let calls = RecordedCalls { prepared, demonstrations, training, subjects: &subjects, classes, corpus };
+        let scene = calls.scene(&world.table, &world.teacher.loaded.model, &cycle.gates);
+        let gates = Gates::new(scene, &cycle.gates, cycle.refactor.max_judged, seed);
+        let mut judged = |candidate: &_, judgement: &_| observer(Event::Judged { candidate, judgement });
+        let found = grown(&calls, &gates, last, cycle, t, stop, &mut judged)?;
         match found {
             Some(found) if !stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) => Ok(found),
             _ => Err(Error::Interrupted),

@@ -22,7 +22,7 @@ pub mod settings;
 pub mod skill_scores;
 mod story;
 pub mod summary;
-mod verifier;
+pub mod verifier;
 pub mod wake;
 
 pub use driver::run;

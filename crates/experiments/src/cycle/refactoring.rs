@@ -8,36 +8,37 @@ use compression::{
 use language::{TermId, TermStore, parse};
 
 use super::corpus::Corpus;
-use super::gates::{Figures, GateSettings, Gates};
-use super::settings::RefactorSettings;
+use super::gates::{GateSettings, Gates, Judgement, RecordedCalls};
+use super::settings::{CycleSettings, RefactorSettings};
 use super::summary::{JudgedCandidate, PrunedEntry, Refactored};
 use crate::error::{Error, Result};
 
-/// F_t from F_{t−1} and the programs as that left them, those that the gates are about. `None` if it was told to stop.
+/// F_t from F_{t−1} and the programs as that left them, those that the calls are about. `None` if it was stopped.
 pub fn grown(
+    calls: &RecordedCalls<'_>,
     gates: &Gates<'_>,
     last: Option<&Refactored>,
-    settings: &RefactorSettings,
+    settings: &CycleSettings,
     iteration: u32,
     stop: Option<&AtomicBool>,
-    tell: &mut dyn FnMut(&Candidate, &Figures),
+    tell: &mut dyn FnMut(&Candidate, &Judgement),
 ) -> Result<Option<Refactored>> {
-    let corpus = gates.scene.corpus;
+    let corpus = calls.corpus;
     let told = || stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
     let nothing = Library::new();
     let library = last.map_or(&nothing, |last| &last.library);
     let (store, programs) = match last {
         Some(last) => parsed(corpus, library, &last.programs)?,
-        None => (corpus.store.clone(), corpus.programs(gates.scene.subjects)),
+        None => (corpus.store.clone(), corpus.programs(calls.subjects)),
     };
     let mut failed = None;
-    let config = config(settings, gates.settings, iteration);
+    let config = config(&settings.refactor, &settings.gates, iteration);
     let step = refactor(&store, &corpus.base, library, &programs, &config, |candidate| {
         let verdict = if failed.is_some() || told() { Ok(None) } else { gates.judge(candidate).map(Some) };
         match verdict {
-            Ok(Some(verdict)) => {
-                tell(candidate, &verdict.figures);
-                Verdict { admitted: verdict.admitted, figures: Some(verdict.figures) }
+            Ok(Some(judgement)) => {
+                tell(candidate, &judgement);
+                Verdict { admitted: judgement.admitted, figures: Some(judgement) }
             }
             Ok(None) => Verdict { admitted: false, figures: None },
             Err(error) => {
@@ -53,7 +54,7 @@ pub fn grown(
         return Ok(None);
     }
     let (store, programs) = parsed(corpus, &step.library, &step.programs)?;
-    let pruning = PruneConfig { min_uses: settings.min_uses, ..PruneConfig::default() };
+    let pruning = PruneConfig { min_uses: settings.refactor.min_uses, ..PruneConfig::default() };
     let pruning = prune(&store, &corpus.base, &step.library, &programs, pruning)?;
     let (store, programs) = parsed(corpus, &pruning.library, &pruning.programs)?;
     let shares = posterior(&store, &corpus.base, &pruning.library, &programs, PosteriorConfig::default())?;
@@ -62,7 +63,7 @@ pub fn grown(
         library: shares.annotate(&pruning.library),
         before: step.before,
         after: pruning.after,
-        epsilon: gates.epsilon,
+        epsilon: gates.scene.epsilon,
         candidates: step.judged.into_iter().filter_map(judged).collect(),
         pruned: removed.map(|entry| PrunedEntry { name: entry.name, uses: entry.uses, reason: entry.reason }).collect(),
         end: step.end,
@@ -97,7 +98,7 @@ fn config(settings: &RefactorSettings, gates: &GateSettings, iteration: u32) -> 
     }
 }
 
-fn judged(one: compression::Judged<Option<Figures>>) -> Option<JudgedCandidate> {
+fn judged(one: compression::Judged<Option<Judgement>>) -> Option<JudgedCandidate> {
     let Candidate { name, body, principal_type, uses, .. } = one.candidate;
-    Some(JudgedCandidate { name, body, principal_type, uses, figures: one.verdict.figures? })
+    Some(JudgedCandidate { name, body, principal_type, uses, judgement: one.verdict.figures? })
 }

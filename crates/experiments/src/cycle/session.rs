@@ -15,7 +15,7 @@ use models::training::distributed::Transport;
 use models::training::{Outcome, Progress};
 use serde_json::{Value, json};
 
-use super::gates::Figures;
+use super::gates::Judgement;
 use super::wake::Head;
 use crate::amortizer_phase::{Teacher, train_amortizer};
 use crate::error::{Error, Result};
@@ -80,8 +80,8 @@ pub enum Event<'a> {
     Judged {
         /// Its name and body.
         candidate: &'a compression::Candidate,
-        /// What the gates measured.
-        figures: &'a Figures,
+        /// What the gates measured and decided.
+        judgement: &'a Judgement,
     },
 }
 

@@ -126,8 +126,6 @@ impl Settings for CycleSettings {
     }
 
     fn validate(&self) -> Result<()> {
-        let GateSettings { soundness_quantile: quantile, return_margin, control_share, level, .. } = self.gates;
-        let GateSettings { rollouts, rollout_steps, .. } = self.gates;
         let wrong: Vec<String> = [
             (self.iterations == 0, "`iterations` is 0, wanted 1 or more".to_owned()),
             (self.classes.classes == 0, "`classes.classes` is 0, wanted 1 or more".to_owned()),
@@ -140,18 +138,10 @@ impl Settings for CycleSettings {
                 !(self.classes.w_r >= 0.0 && self.classes.w_e >= 0.0),
                 "`classes.w_r` and `classes.w_e` are weights of a distance, wanted 0 or more".to_owned(),
             ),
-            (!(0.0..=1.0).contains(&quantile), format!("`gates.soundness_quantile` is {quantile}, wanted 0 to 1")),
-            (!(0.0..=1.0).contains(&control_share), format!("`gates.control_share` is {control_share}, wanted 0 to 1")),
-            (
-                return_margin.is_nan() || return_margin <= 0.0,
-                format!("`gates.return_margin` is {return_margin}, wanted more than 0"),
-            ),
-            (!(level > 0.0 && level < 0.5), format!("`gates.level` is {level}, wanted between 0 and 0.5")),
-            (rollouts < 2, format!("`gates.rollouts` is {rollouts}, wanted 2 or more")),
-            (rollout_steps == 0, "`gates.rollout_steps` is 0, wanted 1 or more".to_owned()),
         ]
         .into_iter()
         .filter_map(|(is_wrong, reason)| is_wrong.then_some(reason))
+        .chain(self.gates.problems())
         .collect();
         if wrong.is_empty() { Ok(()) } else { Err(Error::Settings(wrong)) }
     }

@@ -18,7 +18,6 @@ use report::{
 use serde_json::Value;
 
 use super::driver::World;
-use super::gates::GateSettings;
 use super::session::Session;
 use super::settings::RunSettings;
 use super::summary::{JudgedCandidate, RunSummary};
@@ -116,7 +115,7 @@ fn tell(
         map: Some(map(prepared, world)?),
         episodes: episodes(prepared, world, library, settings)?,
         library: entries(world, library, summary)?,
-        candidates: candidates(summary, &settings.cycle.gates),
+        candidates: candidates(summary),
         metrics: figures(summary),
         notes: notes(summary),
     })
@@ -464,49 +463,41 @@ fn domains(ty: &str) -> Vec<&str> {
     parts
 }
 
-fn candidates(summary: &RunSummary, gates: &GateSettings) -> Vec<Candidate> {
+fn candidates(summary: &RunSummary) -> Vec<Candidate> {
     let mut found = Vec::new();
     for (at, refactored) in summary.refactor.iter().enumerate() {
         for candidate in &refactored.candidates {
-            found.push(judged(candidate, at as u32 + 1, gates));
+            found.push(judged(candidate, at as u32 + 1));
         }
     }
     found
 }
 
-fn judged(candidate: &JudgedCandidate, iteration: u32, gates: &GateSettings) -> Candidate {
-    let figures = &candidate.figures;
-    let verdict = |passed: bool| if passed { Verdict::Passed } else { Verdict::Failed };
-    let silent = Gate { verdict: Verdict::Inactive, value: None, low: None, high: None, limit: None };
-    let name = if figures.admitted { Some(candidate.name.clone()) } else { None };
+fn judged(candidate: &JudgedCandidate, iteration: u32) -> Candidate {
+    let judgement = &candidate.judgement;
+    let gate = |name: &str| {
+        let silent = Gate { verdict: Verdict::Inactive, value: None, low: None, high: None, limit: None };
+        judgement.figure(name).map_or(silent, |figure| Gate {
+            verdict: figure.verdict,
+            value: figure.value,
+            low: figure.high.and(figure.value),
+            high: figure.high,
+            limit: figure.limit,
+        })
+    };
+    let reasons = judgement.reasons();
     Candidate {
         iteration,
         body: candidate.body.clone(),
         holes: holes(&candidate.body, &candidate.principal_type, usize::MAX),
         ty: candidate.principal_type.clone(),
         uses: candidate.uses,
-        soundness: figures.soundness.map_or(silent, |found| Gate {
-            verdict: verdict(found.mean <= found.epsilon),
-            value: Some(found.mean),
-            limit: Some(found.epsilon),
-            ..silent
-        }),
-        returns: figures.returns.map_or(silent, |found| Gate {
-            verdict: verdict(found.equivalent),
-            value: Some(found.size),
-            low: Some(found.size),
-            high: Some(found.bound),
-            limit: Some(found.margin),
-        }),
-        gain: Gate {
-            verdict: if gates.length { verdict(figures.gain > gates.min_gain) } else { Verdict::Inactive },
-            value: Some(figures.gain),
-            limit: Some(gates.min_gain),
-            ..silent
-        },
-        admitted: figures.admitted,
-        reason: if figures.reasons.is_empty() { "passed all gates".to_owned() } else { figures.reasons.join("; ") },
-        name,
+        soundness: gate("soundness"),
+        returns: gate("returns"),
+        gain: gate("length"),
+        admitted: judgement.admitted,
+        reason: if reasons.is_empty() { "passed all gates".to_owned() } else { reasons.join("; ") },
+        name: judgement.admitted.then(|| candidate.name.clone()),
     }
 }
 

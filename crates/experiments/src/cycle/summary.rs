@@ -3,7 +3,7 @@
 use compression::{DescriptionLength, Library, PruneReason, StepEnd};
 use serde::{Deserialize, Serialize};
 
-use super::gates::Figures;
+use super::gates::Judgement;
 use super::wake::Measure;
 use crate::scores::Agreement;
 
@@ -20,8 +20,8 @@ pub struct JudgedCandidate {
     pub body: String,
     /// How often it would be called.
     pub uses: u64,
-    /// What the gates found.
-    pub figures: Figures,
+    /// What the gates measured and decided.
+    pub judgement: Judgement,
 }
 
 /// An entry that was removed again.

@@ -3,6 +3,7 @@
 use experiments::Device;
 use experiments::amortizer_phase::Teacher;
 use experiments::cycle::Event;
+use experiments::cycle::gates::Judgement;
 use experiments::cycle::settings::CycleSettings;
 use experiments::motor_library::{MotorOptions, MotorReport, Tokens, motor_library};
 use experiments::world_model_phase::train_world_model;
@@ -63,8 +64,9 @@ fn skills_make_a_library_where_strict_tokens_make_none() {
         let several = library.entries.iter().filter(|entry| entry.motions > 1).count();
         assert_eq!(library.of_several_motions, several);
         // Only motions are refactored, and what is in the library has passed the gates.
-        let figures = library.entries.iter().map(|entry| entry.figures.as_ref().unwrap());
-        assert!(figures.clone().all(|figures| figures.admitted && figures.task_calls == 0 && figures.gain > 4.0));
+        let judgements = library.entries.iter().map(|entry| entry.judgement.as_ref().unwrap());
+        let gain = |judgement: &Judgement| judgement.figure("length").unwrap().value.unwrap();
+        assert!(judgements.clone().all(|one| one.admitted && one.task_calls == 0 && gain(one) > 4.0));
         assert!(library.phases.is_some() && library.replay.path_error < 0.5, "{library:?}");
     }
     // Written, it is the same again; and so it is when it is run again.
@@ -73,8 +75,9 @@ fn skills_make_a_library_where_strict_tokens_make_none() {
 
     let (nothing, _) = report(&prepared, &teacher, &["gates.min_gain=1e9"]);
     for candidate in nothing.skills.iter().flat_map(|library| &library.refactored.candidates) {
-        let (returns, control) = (candidate.figures.returns.unwrap(), candidate.figures.control.unwrap());
-        assert!(returns.rollouts == 4 && control > 0.0 && returns.margin <= 0.5 * control);
+        let returns = candidate.judgement.figure("returns").unwrap();
+        assert!(returns.details["rollouts"] == 4.0 && returns.details["control"] > 0.0);
+        assert!(returns.limit.unwrap() <= 0.5 * returns.details["control"]);
     }
     assert!(nothing.skills.iter().all(|library| library.entries.is_empty() && library.rewritten == (0, 0)));
     assert_eq!(nothing.strict, found.strict);
