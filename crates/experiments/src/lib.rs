@@ -19,11 +19,14 @@ pub mod matrix;
 pub mod motor_library;
 pub mod prepared;
 pub mod recursive_pour;
+pub mod reference;
 pub mod run;
 pub mod scores;
+pub mod separable_phase;
 pub mod settings;
 pub mod source;
 pub mod summary;
+pub mod windows;
 pub mod world_model_phase;
 
 pub use candle_core::Device;

@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use dataset::FRAGMENT_LENGTH;
 use experiments::amortizer_phase::{Teacher, train_amortizer};
+use experiments::cycle::settings::CycleSettings;
 use experiments::run::{Launch, write_json};
 use experiments::scores::Scores;
 use experiments::summary::{self, Row};
@@ -57,7 +58,10 @@ fn amortizer(options: &AmortizerArgs) -> Result<(), Failure> {
     settings.model.vision |= options.vision;
     let place = Place::open(phase)?;
     let prepared = prepared(&phase.data, &phase.keys, settings.model.horizon)?;
-    let teacher = options.teacher.as_deref().map(|run| Teacher::load(run, &place.device)).transpose()?;
+    // The distances to learn are those by which the loop compares segments.
+    let cycle: CycleSettings = resolve(&phase.preset, &[])?;
+    let load = |run| Ok::<_, Failure>(Teacher::load(run, &place.device)?.with_distances(&cycle));
+    let teacher = options.teacher.as_deref().map(load).transpose()?;
     let outcome = watch::training("amortizer", settings.train.steps, |progress| {
         train_amortizer(&prepared, &settings, teacher.as_ref(), place.launch(phase, progress))
     })?;

@@ -5,7 +5,7 @@
 //! RUN/config.json            how it was made, before anything else
 //!     world_model/           phase A
 //!     t1/emitter, decoder/   phase B on programs written with F₀   t1/wake.json
-//!     t1/amortizer/          phase C                               t1/sleep.json
+//!     amortizer/             phase C on D_φ, once (or separable/)  t1/sleep.json
 //!     t1/refactor.json       candidates, gates, F₁
 //!     t2/ …
 //!     with/                  the policy with F_T, from the same start as that of t1, which has no library
@@ -14,9 +14,9 @@
 //! **Every stage is a function of the stages before it**, and is there or is not: a file appears whole, a model when its
 //! training has ended. So a run that was killed anywhere is resumed by doing what is not there yet, and ends the same.
 //!
-//! Departure: k_χ is trained anew in each iteration, as the paper says, but M_φ, which teaches it, does not change; what
-//! differs is the seed. Classes of segments come from D_φ itself, of which k_χ's cosine is a poor stand-in on our data
-//! (results/kernel).
+//! Departure: k_χ is trained on D_φ and once, because M_φ, which teaches it, does not change; the paper trains it in each
+//! iteration on z_T, whose cosine is a poor stand-in for D_φ on our data (results/kernel). With another `supervision` it is
+//! trained in each iteration (`t1/amortizer/`), and segments are compared in another form.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,6 +43,7 @@ use super::demonstrations::Demonstrations;
 use super::gates::{Figures, Gates, Scene};
 use super::refactoring::grown;
 use super::samples::Samples;
+use super::segment_kernel::SegmentKernel;
 use super::settings::{CycleSettings, RunSettings};
 use super::skill_scores::{replay, skill_phases, skill_tasks};
 use super::story::{Telling, tell};
@@ -113,6 +114,9 @@ pub const SKILLS: &str = "skills.json";
 /// What a wake phase came to, in its folder.
 pub const WAKE: &str = "wake.json";
 
+/// Seeds what is trained for the form of D_φ that segments are compared by.
+pub(super) const KERNEL: &[u8] = b"kernel";
+
 /// How long a run has taken. What clocks measure is not the same for a run that was killed: this file, the time in
 /// `report.json` and `report.html`, and the rates in `metrics.jsonl`. All else is.
 const TIME: &str = "time.json";
@@ -174,14 +178,15 @@ impl World {
         prepared: &Prepared,
         cycle: &CycleSettings,
         teacher: Teacher,
+        kernel: &SegmentKernel,
         options: &RunOptions<'_>,
     ) -> Result<World> {
         let (loaded, device) = (&teacher.loaded, options.device);
         let discount = loaded.record.model.discount;
         let table = prepared.table(loaded.record.scales.clone(), device, loaded.parameters.precision(), discount)?;
         let demonstrations = Demonstrations::new(prepared, &cycle.segments)?;
-        let classes =
-            Classes::new(prepared, &demonstrations, loaded, &table, &cycle.classes, seed(options, b"classes"))?;
+        let of_classes = seed(options, b"classes");
+        let classes = Classes::new(prepared, &demonstrations, &teacher, &table, &cycle.classes, kernel, of_classes)?;
         let corpus = Corpus::new(prepared, &demonstrations, &classes, &cycle.alphabet)?;
         let (training, words) = (demonstrations.which(false), Samples::words(&demonstrations));
         Ok(World { teacher, table, demonstrations, classes, corpus, training, words })
@@ -275,9 +280,25 @@ impl Driver<'_, '_> {
                 train_world_model(prepared, settings, launch)
             })?)?;
         }
+        let teacher = Teacher::load(&folder, self.options.device)?.with_distances(&self.settings.cycle);
+        let kernel = self.kernel(&teacher)?;
         self.stage("segments, classes, programs", false)?;
-        let teacher = Teacher::load(&folder, self.options.device)?;
-        Ok(World::new(self.prepared, &self.settings.cycle, teacher, &self.options)?)
+        Ok(World::new(self.prepared, &self.settings.cycle, teacher, &kernel, &self.options)?)
+    }
+
+    /// The form of D_φ that segments are compared by, trained once: its teacher does not change between iterations.
+    fn kernel(&mut self, teacher: &Teacher) -> Going<SegmentKernel> {
+        let form = self.settings.cycle.classes.kernel;
+        let Some(folder) = SegmentKernel::folder(form) else { return Ok(SegmentKernel::MonteCarlo) };
+        let run = self.options.out.join(folder);
+        if self.stage(&format!("{} kernel", form.name()), run.join(MODEL).is_file())? {
+            let (prepared, settings) = (self.prepared, &self.settings.amortizer);
+            let outcome = launched(&mut self.options, &run, KERNEL, |launch| {
+                SegmentKernel::train(prepared, form, settings, teacher, launch)
+            })?;
+            outcome.map(finished).transpose()?;
+        }
+        Ok(SegmentKernel::load(form, &run, self.options.device)?)
     }
 
     /// Phase B with a library. The vocabulary grows by what the library and the training programs have.
@@ -331,7 +352,10 @@ impl Driver<'_, '_> {
 
     /// Phase C, and k_χ's clusters of the probe.
     fn sleep(&mut self, world: &World, t: u32, folder: &Path) -> Going<SleepScores> {
-        let (run, path) = (folder.join("amortizer"), folder.join("sleep.json"));
+        let path = folder.join("sleep.json");
+        // One that learned D_φ was trained before the loop; the paper's are trained anew in each iteration.
+        let of_loop = self.options.out.join("amortizer");
+        let run = if of_loop.join(MODEL).is_file() { of_loop } else { folder.join("amortizer") };
         if self.stage(&format!("t{t} sleep: amortizer"), run.join(MODEL).is_file())? {
             let (prepared, settings) = (self.prepared, &self.settings.amortizer);
             finished(launched(&mut self.options, &run, format!("amortizer {t}").as_bytes(), |launch| {

@@ -8,6 +8,7 @@
 //! ```
 //! [`driver`] runs it, [`refactoring`] is its step from one library to the next, [`settings`] are its settings and [`summary`] what it comes to.
 
+pub mod class_scores;
 pub mod classes;
 pub mod corpus;
 mod decoder_phase;
@@ -19,6 +20,7 @@ pub mod gates;
 mod plane;
 pub mod refactoring;
 pub mod samples;
+pub mod segment_kernel;
 pub mod settings;
 pub mod skill_scores;
 mod story;

@@ -8,6 +8,7 @@ use skills::{AlphabetConfig, SegmentConfig};
 
 use super::classes::ClassSettings;
 use super::gates::GateSettings;
+use super::segment_kernel::check_supervision;
 use super::wake::{DecoderSettings, EmitterSettings, WakeSettings};
 use crate::error::{Error, Result};
 use crate::settings::{AmortizerSettings, Settings, WorldModelSettings, checked, resolve};
@@ -170,12 +171,14 @@ impl RunSettings {
             return Err(Error::Settings(stray));
         }
         let of = |section: &str| -> Vec<String> { sets.iter().filter_map(|set| within(set, section)).collect() };
-        Ok(RunSettings {
+        let settings = RunSettings {
             world_model: resolve(preset, &of(WorldModelSettings::SECTION))?,
             amortizer: resolve(preset, &of(AmortizerSettings::SECTION))?,
             wake: resolve(preset, &of(WakeSettings::SECTION))?,
             cycle: resolve(preset, &of(CycleSettings::SECTION))?,
-        })
+        };
+        check_supervision(settings.cycle.classes.kernel, &settings.amortizer)?;
+        Ok(settings)
     }
 }
 

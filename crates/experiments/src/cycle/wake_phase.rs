@@ -10,22 +10,27 @@
 //! With the world model, the library, the settings and the seed of a run of the loop, this is that run's `with/`.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use compression::Library;
 use models::emitter::Vocabulary;
+use models::noise::mix;
+use models::training::Outcome;
+use models::training::distributed::Alone;
 use serde_json::json;
 use skills::Skill;
 
-use super::driver::{Driver, LIBRARY, RunOptions, SKILLS, Told, World, begin, refuse_others, unless_stopped};
+use super::driver::{Driver, KERNEL, LIBRARY, RunOptions, SKILLS, Told, World, begin, refuse_others, unless_stopped};
+use super::segment_kernel::SegmentKernel;
 use super::settings::RunSettings;
 use super::summary::WakeResult;
 use crate::amortizer_phase::Teacher;
 use crate::error::{Error, Result};
 use crate::prepared::Prepared;
-use crate::run::{json_bytes, write_json};
+use crate::run::{Launch, json_bytes, write_json};
 
 /// The sections of a preset that phase B reads.
-const SECTIONS: [&str; 2] = ["wake", "cycle"];
+const SECTIONS: [&str; 3] = ["amortizer", "wake", "cycle"];
 
 /// A library to write programs with; without entries, programs are written with primitives and skills alone.
 #[derive(Clone, Debug, Default)]
@@ -90,12 +95,15 @@ pub fn train_wake(
         "split": prepared.split,
         "world_model": teacher.hash,
         "library": given.library,
-        "settings": { "wake": settings.wake, "cycle": settings.cycle },
+        "settings": { "amortizer": settings.amortizer, "wake": settings.wake, "cycle": settings.cycle },
     });
     let (out, resume) = (options.out, options.resume);
     refuse_others(out, resume, &config)?;
     (options.tell)(Told::Stage { name: "segments, classes, programs", done: false });
-    let world = World::new(prepared, &settings.cycle, teacher, &options)?;
+    // Nothing is begun before the library is checked, so what the classes need is trained elsewhere, as the run trained it.
+    let teacher = teacher.with_distances(&settings.cycle);
+    let Some(kernel) = kernel(prepared, settings, &teacher, &options)? else { return Ok(None) };
+    let world = World::new(prepared, &settings.cycle, teacher, &kernel, &options)?;
     given.check(&world)?;
     begin(out, resume, &config)?;
     write_json(&out.join(SKILLS), &world.corpus.alphabet)?;
@@ -104,4 +112,29 @@ pub fn train_wake(
     let mut driver = Driver::new(prepared, settings, options);
     let names = (name.to_owned(), out.to_owned());
     unless_stopped(driver.wake(&world, &given.library, &mut Vocabulary::new(), names, None))
+}
+
+/// The form of D_φ that segments are compared by, trained in a temporary directory. `None` if the run was interrupted.
+fn kernel(
+    prepared: &Prepared,
+    settings: &RunSettings,
+    teacher: &Teacher,
+    options: &RunOptions<'_>,
+) -> Result<Option<SegmentKernel>> {
+    let form = settings.cycle.classes.kernel;
+    let folder = tempfile::tempdir().map_err(Error::file(Path::new("a temporary directory")))?;
+    let launch = Launch {
+        run: folder.path(),
+        resume: false,
+        preset: options.preset,
+        seed: mix(options.seed, KERNEL),
+        device: options.device,
+        transport: Arc::new(Alone::default()),
+        progress: &mut |_| {},
+        stop: options.stop,
+    };
+    match SegmentKernel::train(prepared, form, &settings.amortizer, teacher, launch)? {
+        Some(Outcome::Stopped(_)) => Ok(None),
+        Some(Outcome::Finished(_)) | None => SegmentKernel::load(form, folder.path(), options.device).map(Some),
+    }
 }

@@ -186,6 +186,6 @@ fn settings_outside_all_sections_are_refused() {
     );
     let error = RunSettings::resolve("tiny", &["cycle.gates.level=0.7".to_owned()]).unwrap_err().to_string();
     assert!(error.contains("`gates.level` is 0.7"), "{error}");
-    let error = wake_settings("tiny", &["amortizer.batch=8".to_owned()]).unwrap_err().to_string();
-    assert!(error.contains("`amortizer.batch=8` is in none of the sections wake, cycle"), "{error}");
+    let error = wake_settings("tiny", &["world_model.batch=8".to_owned()]).unwrap_err().to_string();
+    assert!(error.contains("`world_model.batch=8` is in none of the sections amortizer, wake, cycle"), "{error}");
 }
