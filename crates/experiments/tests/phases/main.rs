@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails loudly")]
 
 mod cycle;
+mod kernel;
 mod motor;
 
 use std::path::{Path, PathBuf};

@@ -25,13 +25,6 @@ pub enum Supervision {
     Kernel,
 }
 
-impl Supervision {
-    /// Whether a world model teaches.
-    pub fn needs_teacher(self) -> bool {
-        matches!(self, Supervision::Distillation | Supervision::Kernel)
-    }
-}
-
 /// The target of a batch.
 #[derive(Clone, Copy, Debug)]
 pub enum Target<'a> {

@@ -132,7 +132,6 @@ fn supervision_is_named_as_in_the_configuration() {
         assert_eq!(serde_json::from_value::<Supervision>(serde_json::json!(name)).unwrap(), supervision);
     }
     assert!(serde_json::from_str::<Supervision>("\"labels\"").is_err());
-    assert!(Supervision::Kernel.needs_teacher() && !Supervision::EpisodeContrast.needs_teacher());
 }
 
 #[test]
