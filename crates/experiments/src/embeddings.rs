@@ -1,4 +1,4 @@
-//! Fragments as vectors: by M_φ, by k_χ, or as they are.
+//! Fragments and windows as vectors: by M_φ, by k_χ, or as they are.
 
 use candle_core::Tensor;
 use models::amortizer::Amortizer;
@@ -7,6 +7,7 @@ use models::ops::without_gradients;
 use models::{FragmentBatch, FragmentTable, WorldModel};
 
 use crate::error::Result;
+use crate::windows::Windows;
 
 /// Fragments that are embedded at once.
 const CHUNK: usize = 256;
@@ -21,9 +22,14 @@ pub struct Embeddings {
 }
 
 impl Embeddings {
+    /// One of them.
+    pub fn row(&self, at: usize) -> &[f32] {
+        &self.values[at * self.width..(at + 1) * self.width]
+    }
+
     /// Some of them, by place.
     pub fn rows(&self, places: impl IntoIterator<Item = usize>) -> Vec<f32> {
-        places.into_iter().flat_map(|at| &self.values[at * self.width..(at + 1) * self.width]).copied().collect()
+        places.into_iter().flat_map(|at| self.row(at)).copied().collect()
     }
 }
 
@@ -34,9 +40,34 @@ pub fn latents(model: &WorldModel, table: &FragmentTable, starts: &[usize], leng
     })
 }
 
-/// k_χ of fragments by their first frames.
+/// k_χ of fragments by their first frames. One that was trained on D_φ reads as many actions as D_φ imagines.
 pub fn amortized(model: &Amortizer, table: &FragmentTable, starts: &[usize], length: usize) -> Result<Embeddings> {
-    embedded(table, starts, length, model.config().embedding, |batch| without_gradients(|| model.embed(batch)))
+    let config = model.config();
+    let steps = if config.metric.is_some() { length.min(config.horizon) } else { length };
+    embedded(table, starts, steps, config.embedding, |batch| without_gradients(|| model.embed(batch)))
+}
+
+/// k_χ of windows; the table is for features, where it sees.
+pub fn amortized_windows(model: &Amortizer, windows: &Windows, table: &FragmentTable) -> Result<Embeddings> {
+    let (mut values, width) = (Vec::new(), model.config().embedding);
+    for chunk in windows.chunks(CHUNK) {
+        let batch = seen_windows(model, windows, &chunk, table)?;
+        values.extend(without_gradients(|| model.embed(&batch))?.flatten_all()?.to_vec1::<f32>()?);
+    }
+    Ok(Embeddings { values, width })
+}
+
+/// What k_χ reads of windows: actions alone where it was trained on D_φ and does not see.
+pub(crate) fn seen_windows(
+    model: &Amortizer,
+    windows: &Windows,
+    places: &[usize],
+    table: &FragmentTable,
+) -> Result<FragmentBatch> {
+    match (model.config().metric, model.config().vision) {
+        (Some(_), false) => windows.actions(places),
+        _ => windows.recorded(places, table),
+    }
 }
 
 /// Standardised states and actions of fragments, all steps side by side: what no learning at all reaches.

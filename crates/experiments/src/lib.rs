@@ -19,14 +19,17 @@ pub mod matrix;
 pub mod motor_library;
 pub mod prepared;
 pub mod recursive_pour;
+pub mod reference;
 pub mod returns;
 pub mod run;
 pub mod run_dir;
 pub mod scores;
+pub mod separable_phase;
 pub mod settings;
 pub mod source;
 pub mod summary;
 mod tables;
+pub mod windows;
 pub mod world_model_phase;
 
 pub use candle_core::Device;

@@ -29,6 +29,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use candle_core::Device;
+use models::amortizer::Supervision;
 use models::training::checkpoint::{self, MODEL};
 use models::training::distributed::Alone;
 use models::training::{Outcome, Progress};
@@ -42,7 +43,7 @@ use crate::prepared::Prepared;
 use crate::run::Launch;
 use crate::run_dir::{RunDir, stored};
 use crate::scores::Scores;
-use crate::settings::{AmortizerSettings, Mode as Supervision, WorldModelSettings};
+use crate::settings::{AmortizerSettings, WorldModelSettings};
 use crate::summary;
 use crate::world_model_phase::train_world_model;
 

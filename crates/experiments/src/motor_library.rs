@@ -29,6 +29,7 @@ use crate::cycle::corpus::{Corpus, Subject};
 use crate::cycle::demonstrations::{Demonstrations, rows};
 use crate::cycle::gates::{Gates, Judgement, RecordedCalls};
 use crate::cycle::refactoring::grown;
+use crate::cycle::segment_kernel::SegmentKernel;
 use crate::cycle::settings::CycleSettings;
 use crate::cycle::skill_scores::{replay, skill_phases};
 use crate::cycle::summary::Refactored;
@@ -141,12 +142,14 @@ pub fn motor_library(prepared: &Prepared, teacher: &Teacher, options: MotorOptio
     let table = prepared.table(loaded.record.scales.clone(), device, precision, discount)?;
     let demonstrations = Demonstrations::new(prepared, &cycle.segments)?;
     let of_classes = mix(seed, b"classes");
-    let behaviour = Classes::new(prepared, &demonstrations, loaded, &table, &cycle.classes, of_classes)?;
+    // The reference, whatever `classes.kernel` says: the experiment is about tokens, and has a world model alone.
+    let kernel = SegmentKernel::MonteCarlo;
+    let behaviour = Classes::new(prepared, &demonstrations, teacher, &table, &cycle.classes, &kernel, of_classes)?;
     let bench = Bench { prepared, teacher, table, demonstrations, cycle, seed, stop };
     let mut skills = Vec::new();
     let Some(found) = bench.library(Tokens::Behaviour, &behaviour, observer)? else { return Ok(None) };
     skills.push(found);
-    let actions = behaviour.by_actions(prepared, &bench.demonstrations, &cycle.classes, of_classes)?;
+    let actions = behaviour.by_actions(&bench.demonstrations, &cycle.classes, of_classes)?;
     let Some(found) = bench.library(Tokens::Actions, &actions, observer)? else { return Ok(None) };
     skills.push(found);
 

@@ -163,7 +163,7 @@ fn phases_of(dataset: &Dataset, index: &FragmentIndex, fragments: &[FragmentId])
 }
 
 /// The commonest, and of equally common ones the lowest.
-fn commonest(values: &[i64]) -> i64 {
+pub(crate) fn commonest(values: &[i64]) -> i64 {
     let mut counts = BTreeMap::new();
     values.iter().for_each(|value| *counts.entry(*value).or_insert(0_usize) += 1);
     counts.into_iter().max_by_key(|(value, count)| (*count, -value)).map_or(-1, |(value, _)| value)

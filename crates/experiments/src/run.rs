@@ -12,9 +12,10 @@ use std::sync::atomic::AtomicBool;
 
 use candle_core::Device;
 use dataset::Split;
-use models::amortizer::{Amortizer, AmortizerConfig};
+use models::amortizer::{Amortizer, AmortizerConfig, Supervision};
 use models::decoder::Decoder;
 use models::emitter::Emitter;
+use models::kernel::Separable;
 use models::training::checkpoint::{self, MODEL};
 use models::training::distributed::Transport;
 use models::training::{Options, Progress, TrainConfig, load_model};
@@ -27,7 +28,7 @@ use crate::cycle::{DecoderShape, EmitterShape};
 use crate::error::{Error, Result};
 use crate::prepared::Prepared;
 use crate::run_dir::{CONFIG, claim, write_json};
-use crate::settings::Mode;
+use crate::separable_phase::SeparableShape;
 use crate::source::SourceRecord;
 
 /// How many episodes a message names.
@@ -64,6 +65,8 @@ pub enum Phase {
     WorldModel,
     /// C.
     Amortizer,
+    /// The separable form of D_φ.
+    Separable,
     /// B, from pictures and words to programs.
     Emitter,
     /// B, from programs to actions.
@@ -76,6 +79,7 @@ impl Phase {
         match self {
             Phase::WorldModel => "world_model",
             Phase::Amortizer => "amortizer",
+            Phase::Separable => "separable",
             Phase::Emitter => "emitter",
             Phase::Decoder => "decoder",
         }
@@ -99,8 +103,8 @@ pub struct Record<M> {
     /// The precision of products.
     pub precision: Precision,
     /// What taught it, in phase C.
-    pub supervision: Option<Mode>,
-    /// A hash of the weights of the world model that taught it, in phase C with distillation.
+    pub supervision: Option<Supervision>,
+    /// A hash of the weights of the world model that taught it, in phase C with distillation or with D_φ.
     pub teacher: Option<String>,
     /// The data.
     pub source: SourceRecord,
@@ -212,6 +216,13 @@ pub fn load_amortizer_with(
 ) -> Result<Loaded<Amortizer, AmortizerConfig>> {
     load(run, device, Phase::Amortizer, weights, |parameters, record: &Record<AmortizerConfig>| {
         Ok(Amortizer::new(&mut parameters.root(), record.model, record.widths)?)
+    })
+}
+
+/// The separable form of D_φ of a finished run, by its directory.
+pub fn load_separable(run: &Path, device: &Device) -> Result<Loaded<Separable, SeparableShape>> {
+    load(run, device, Phase::Separable, Weights::Learned, |parameters, record: &Record<SeparableShape>| {
+        Ok(Separable::new(&mut parameters.root(), record.model.config)?)
     })
 }
 

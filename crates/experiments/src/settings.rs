@@ -46,7 +46,7 @@ pub struct WorldModelSettings {
 }
 
 /// How phase C is run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AmortizerSettings {
     /// The model.
@@ -55,12 +55,39 @@ pub struct AmortizerSettings {
     pub train: TrainConfig,
     /// Fragments in a step, over all processes (paper: 256).
     pub batch: Batch,
-    /// The precision of products.
+    /// The precision of products; `auto` is f32 with `kernel`, whose distances are differences of nearly equal numbers.
     pub precision: PrecisionChoice,
-    /// What teaches it.
-    pub supervision: Mode,
+    /// What teaches it. The default is `kernel`, because the loop uses its distances (paper: `distillation`).
+    pub supervision: Supervision,
     /// Which part of an episode pairs come from, with `episode_contrast`.
     pub positive_window: PositiveWindow,
+    /// Training fragments whose distances are imagined for it, with `kernel`; all of them if there are fewer. The segments of
+    /// the training demonstrations come in addition.
+    pub lessons: usize,
+}
+
+impl Default for AmortizerSettings {
+    fn default() -> Self {
+        AmortizerSettings {
+            model: AmortizerConfig::default(),
+            train: TrainConfig::default(),
+            batch: Batch::default(),
+            precision: PrecisionChoice::default(),
+            supervision: Supervision::Kernel,
+            positive_window: PositiveWindow::default(),
+            lessons: 4096,
+        }
+    }
+}
+
+impl AmortizerSettings {
+    /// The precision of products on a device.
+    pub fn precision_on(&self, device: &Device) -> Precision {
+        match (self.supervision, self.precision) {
+            (Supervision::Kernel, PrecisionChoice::Auto) => Precision::F32,
+            (_, choice) => choice.on(device),
+        }
+    }
 }
 
 /// Fragments in a step.
@@ -109,30 +136,6 @@ pub enum Returns {
     Model,
 }
 
-/// What teaches the amortizer (paper §4.4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// (a) `task_index`: the bound, with labels.
-    TaskIndex,
-    /// (b), (b′) A world model.
-    #[default]
-    Distillation,
-    /// (c) Pairs of one episode.
-    EpisodeContrast,
-}
-
-impl AmortizerSettings {
-    /// The mode as the model knows it.
-    pub fn supervision(&self) -> Supervision {
-        match self.supervision {
-            Mode::TaskIndex => Supervision::TaskIndex,
-            Mode::Distillation => Supervision::Distillation,
-            Mode::EpisodeContrast => Supervision::EpisodeContrast { window: self.positive_window },
-        }
-    }
-}
-
 /// What a preset has a section for.
 pub trait Settings: Serialize + DeserializeOwned {
     /// The name of the section.
@@ -170,6 +173,9 @@ impl Settings for AmortizerSettings {
 
     fn validate(&self) -> Result<()> {
         self.model.validate()?;
+        if self.lessons < 2 {
+            return Err(Error::Settings(vec![format!("`lessons` is {}, wanted 2 or more", self.lessons)]));
+        }
         checked(&self.train, self.batch)
     }
 }

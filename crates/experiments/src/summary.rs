@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use candle_core::Device;
-use models::amortizer::{Amortizer, AmortizerConfig};
+use models::amortizer::{Amortizer, AmortizerConfig, Supervision};
 use models::{WorldModel, WorldModelConfig};
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::prepared::Prepared;
 use crate::run::{Loaded, Weights, load_amortizer_with, load_world_model_with};
 use crate::scores::{Scores, scores};
-use crate::settings::{AmortizerSettings, Mode, WorldModelSettings};
+use crate::settings::{AmortizerSettings, WorldModelSettings};
 use crate::world_model_phase::untrained;
 
 /// One row of a table of scores.
@@ -100,7 +100,7 @@ pub fn untrained_amortizer_scores(
     device: &Device,
 ) -> Result<Scores> {
     // The first weights do not depend on what will teach it.
-    let settings = AmortizerSettings { supervision: Mode::TaskIndex, ..settings.clone() };
+    let settings = AmortizerSettings { supervision: Supervision::TaskIndex, ..settings.clone() };
     let objective = AmortizerObjective::new(prepared, &settings, None, seed, device)?;
     let held_out = &prepared.held_out;
     let found = amortized(objective.model(), objective.table(), &held_out.all_starts(), held_out.index.length())?;

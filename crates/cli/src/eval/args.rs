@@ -20,9 +20,13 @@ pub(crate) enum EvalCommand {
 Cells that are finished are not run again: the same command goes on where it was stopped, and a
 longer list of modes, seeds or datasets adds to what is there.")]
     PhaseC(PhaseCArgs),
-    /// Compare the three forms of the behavioural kernel with each other
-    #[command(after_help = "Example:
-  refactor-vla eval kernel runs/a runs/c --json")]
+    /// Compare the forms of the behavioural kernel: agreement with rollouts, clusters, time per pair
+    #[command(after_help = "Examples:
+  refactor-vla eval kernel runs/a runs/c --json
+  refactor-vla eval kernel runs/a runs/c runs/c-distilled
+
+An amortizer that was trained on the kernel (the default of `train amortizer`) gives the row
+`amortized`, one that was distilled from the world model's latents gives `legacy_cosine`.")]
     Kernel(KernelArgs),
     /// Measure how wrong imagined returns are, on RecursivePour, where the true ones are known
     #[command(after_help = "Examples:
@@ -90,25 +94,29 @@ pub(crate) struct PhaseCArgs {
 pub(crate) struct KernelArgs {
     /// The run of a world model
     pub(crate) world_model: PathBuf,
-    /// The run of an amortizer that it taught
-    pub(crate) amortizer: PathBuf,
+    /// Runs of amortizers that it taught
+    #[arg(required = true)]
+    pub(crate) amortizers: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) data: SourceArgs,
     /// Held-out fragments, compared in pairs; at least as many as there are tasks
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(3..=4096))]
     pub(crate) fragments: u32,
-    /// Training fragments that the separable form learns from
+    /// Training fragments that the separable form learns from, besides the segments of demonstrations
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(2..))]
     pub(crate) lessons: u32,
     /// Steps of the separable form's training
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) steps: u64,
-    /// k, steps that are imagined
-    #[arg(long, value_name = "K", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=16))]
-    pub(crate) horizon: u32,
-    /// Visited states from which fragments are imagined
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub(crate) starts: u32,
+    /// k, actions that are imagined [default: that of the amortizer, or all of a fragment]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub(crate) horizon: Option<u32>,
+    /// Visited states from which fragments are imagined [default: that of the amortizer, or 16]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) starts: Option<u32>,
+    /// Rollouts drawn from each start [default: that of the amortizer, or 4]; 1 follows the means
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) samples: Option<u32>,
     #[command(flatten)]
     pub(crate) compute: ComputeArgs,
     #[command(flatten)]

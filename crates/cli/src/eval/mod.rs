@@ -6,7 +6,7 @@ mod phase_c;
 mod returns;
 
 use experiments::amortizer_phase::Teacher;
-use experiments::kernel_agreement::{KernelOptions, KernelReport, kernel_agreement};
+use experiments::kernel_agreement::{FormScores, KernelOptions, KernelReport, kernel_agreement};
 use experiments::matrix::Statistic;
 use experiments::recursive_pour::{PAPER_BY_DEPTH, PAPER_SUP, PourOptions, PourReport, recursive_pour};
 use experiments::run::load_amortizer;
@@ -33,22 +33,33 @@ pub(crate) fn run(command: &EvalCommand) -> Result<(), Failure> {
 
 fn kernel(options: &KernelArgs) -> Result<(), Failure> {
     let device = options.compute.device.open()?;
-    let (teacher, amortizer) =
-        (Teacher::load(&options.world_model, &device)?, load_amortizer(&options.amortizer, &device)?);
+    let teacher = Teacher::load(&options.world_model, &device)?;
+    let amortizers =
+        options.amortizers.iter().map(|run| load_amortizer(run, &device)).collect::<experiments::Result<Vec<_>>>()?;
     let prepared = prepared(&options.data, &options.keys, teacher.loaded.record.model.horizon)?;
+    let kernel = KernelConfig::default();
     let settings = KernelOptions {
         fragments: options.fragments as usize,
         lessons: options.lessons as usize,
         steps: options.steps,
         kernel: KernelConfig {
-            horizon: options.horizon as usize,
-            starts: options.starts as usize,
-            ..KernelConfig::default()
+            horizon: options.horizon.map_or(prepared.training.length().min(kernel.horizon), |horizon| horizon as usize),
+            starts: options.starts.map_or(kernel.starts, |starts| starts as usize),
+            samples: options.samples.map_or(kernel.samples, |samples| samples as usize),
+            ..kernel
         },
     };
+    let trained_on = amortizers.iter().any(|amortizer| amortizer.model.config().metric.is_some());
+    if trained_on && (options.horizon.is_some() || options.starts.is_some() || options.samples.is_some()) {
+        return Err(Problem::new(
+            "`--horizon`, `--starts` and `--samples` are those that the amortizer was trained on",
+        )
+        .hint("leave them out")
+        .into());
+    }
     let stop = stop_flag()?;
     let report = training("separable kernel", options.steps, |progress| {
-        kernel_agreement(&prepared, &teacher, &amortizer, settings, &device, Some(stop), progress)
+        kernel_agreement(&prepared, &teacher, &amortizers, settings, &device, Some(stop), progress)
     })?;
     let report = report.ok_or_else(stopped)?;
     match options.compute.json {
@@ -63,14 +74,25 @@ fn kernel_text(report: &KernelReport) -> String {
         ("Spearman with mc", Align::Right),
         ("NMI task", Align::Right),
         ("NMI phase", Align::Right),
+        ("µs per pair", Align::Right),
+        ("mc / form", Align::Right),
     ];
     let maybe = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.3}"));
-    let row = |form: &experiments::kernel_agreement::FormScores| {
-        vec![form.form.clone(), maybe(form.spearman), format!("{:.3}", form.nmi_task), maybe(form.nmi_phase)]
+    let reference = report.forms.first().map_or(0.0, |form| form.seconds_per_pair);
+    let row = |form: &FormScores| {
+        vec![
+            form.form.clone(),
+            maybe(form.spearman),
+            format!("{:.3}", form.nmi_task),
+            maybe(form.nmi_phase),
+            format!("{:.2}", form.seconds_per_pair * 1e6),
+            format!("{:.0}×", reference / form.seconds_per_pair.max(f64::MIN_POSITIVE)),
+        ]
     };
-    let (value, rollout) = report.parts;
+    let KernelReport { horizon, starts, samples, parts: (value, rollout), .. } = report;
     format!(
-        "{}: {} held-out fragments, {} pairs; mean |ΔV| {value:.4}, mean W₂ {rollout:.4}\n\n{}",
+        "{}: {} held-out fragments, {} pairs; D_φ over {horizon} actions, {starts} starts, {samples} rollouts from each; mean \
+         |ΔV| {value:.4}, mean W₂ {rollout:.4}\n\n{}",
         report.dataset,
         report.fragments,
         report.pairs,

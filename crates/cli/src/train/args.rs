@@ -25,8 +25,9 @@ never stopped. Several processes train together when `torchrun` or `srun` starts
   refactor-vla train amortizer --teacher runs/a --vision --out runs/c-vision
   refactor-vla train amortizer --set supervision=task_index --out runs/bound
 
-It learns from the world model that `--teacher` names, or without one if `supervision` is set to
-`task_index` or to `episode_contrast`.")]
+It learns from the world model that `--teacher` names: the distances of its behavioural kernel, or
+its latents with `--set supervision=distillation`. With `supervision` set to `task_index` or to
+`episode_contrast` it learns without one.")]
     Amortizer(AmortizerArgs),
     /// Phase B: an emitter of programs and a decoder of actions, with a library or without
     #[command(after_help = "Examples:

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use dataset::FRAGMENT_LENGTH;
 use experiments::amortizer_phase::Teacher;
+use experiments::cycle::settings::CycleSettings;
 use experiments::cycle::{Event, phases};
 use experiments::run_dir::write_json;
 use experiments::scores::Scores;
@@ -57,7 +58,10 @@ fn amortizer(options: &AmortizerArgs) -> Result<(), Failure> {
     settings.model.vision |= options.vision;
     let place = Place::open(&phase.how.compute)?;
     let prepared = prepared(&phase.data, &phase.keys, settings.model.horizon)?;
-    let teacher = options.teacher.as_deref().map(|run| Teacher::load(run, &place.device)).transpose()?;
+    // The distances to learn are those by which the loop compares segments.
+    let cycle: CycleSettings = resolve(&phase.preset, &[])?;
+    let load = |run| Ok::<_, Failure>(Teacher::load(run, &place.device)?.with_distances(&cycle));
+    let teacher = options.teacher.as_deref().map(load).transpose()?;
     let trained = watched(|observer| {
         let options = place.options(&phase.out, &phase.preset, &phase.how, String::new(), observer);
         phases::amortizer(&prepared, &settings, teacher.as_ref(), options)

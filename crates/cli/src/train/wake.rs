@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use compression::Library;
-use experiments::amortizer_phase::Teacher;
 use experiments::cycle::driver::{LIBRARY, SKILLS};
 use experiments::cycle::phases::Given;
 use experiments::cycle::{RunSettings, phases};
+use experiments::run::load_world_model;
 use serde_json::json;
 
 use super::args::WakeArgs;
@@ -23,11 +23,11 @@ pub(super) fn run(options: &WakeArgs) -> Result<(), Failure> {
     let settings = RunSettings::resolve_wake(&phase.preset, &phase.how.sets)?;
     let given = options.library.as_deref().map(given).transpose()?.unwrap_or_default();
     let place = Place::open(&phase.how.compute)?;
-    let teacher = Teacher::load(&options.world_model, &place.device)?;
-    let prepared = prepared(&phase.data, &phase.keys, teacher.loaded.record.model.horizon)?;
+    let horizon = load_world_model(&options.world_model, &place.device)?.record.model.horizon;
+    let prepared = prepared(&phase.data, &phase.keys, horizon)?;
     let trained = watched(|observer| {
         let wanted = place.options(&phase.out, &phase.preset, &phase.how, String::new(), observer);
-        phases::wake(&prepared, &settings, teacher, &given, wanted)
+        phases::wake(&prepared, &settings, &options.world_model, &given, wanted)
     });
     let result = trained?.ok_or_else(|| interrupted(&phase.out))?;
     match phase.how.compute.json {

@@ -1,22 +1,25 @@
-//! Classes of segments under D_φ: stretches of motion that turn out alike wherever they are done.
+//! Classes of segments under D_φ: stretches of motion with the same outcome wherever they are done.
 //!
-//! A segment is imagined from the same starts as every other one, by its k middle actions; one that is shorter is done and
-//! then held still. What follows is its signature, KMeans on signatures gives the classes, and a segment that was not
-//! learned from belongs to the nearest one.
+//! Each segment is a window of k actions ([`crate::windows`]). The chosen form of D_φ ([`super::segment_kernel`]) gives
+//! coordinates and distances; KMeans on the coordinates of the training segments gives the classes, and every segment
+//! belongs to the nearest one. Classes, ε_t, the gates and the map of the report all use the same form. How far it agrees
+//! with the Monte-Carlo reference is in [`super::class_scores`].
 
-use candle_core::{DType, Device, Tensor};
 use clustering::{KMeansConfig, Points, kmeans, nearest_centres};
-use models::kernel::{KernelConfig, KernelMode, MonteCarlo, Signatures, visited};
-use models::{FragmentBatch, FragmentTable, WorldModel, WorldModelConfig};
+use models::FragmentTable;
+use models::kernel::{KernelConfig, KernelForm};
 use serde::{Deserialize, Serialize};
 
-use super::demonstrations::{Demonstrations, SegmentId, rows};
+use super::demonstrations::{Demonstrations, SegmentId};
+use super::segment_kernel::{SegmentDistances, SegmentKernel};
+use crate::amortizer_phase::Teacher;
+use crate::embeddings::Embeddings;
 use crate::error::Result;
 use crate::prepared::Prepared;
-use crate::run::Loaded;
+use crate::reference::Reference;
+use crate::windows::Windows;
 
-/// Segments that are imagined at once.
-const CHUNK: usize = 64;
+pub(super) use crate::windows::stillness;
 
 /// Pairs that ε_t is estimated from.
 const PAIRS: usize = 20_000;
@@ -27,106 +30,109 @@ const PAIRS: usize = 20_000;
 pub struct ClassSettings {
     /// How many classes; fewer if there are fewer segments.
     pub classes: usize,
+    /// The form of D_φ: `amortized`, `separable` or `monte_carlo`.
+    pub kernel: KernelForm,
     /// w_R of D_φ, of the difference of returns.
     pub w_r: f64,
     /// w_E of D_φ, of the distance of rollouts.
     pub w_e: f64,
-    /// k of D_φ: how many steps of a segment are imagined.
+    /// k of D_φ: how many steps of a segment are imagined. The default is 16, the length of a fragment (paper: 4 or 8).
     pub horizon: usize,
-    /// From how many visited states.
+    /// Number of visited states from which segments are imagined.
     pub starts: usize,
-    /// How often from each; one follows the means, more draw noise.
+    /// Rollouts from each start; two or more draw noise, one follows the means. A window costs
+    /// `starts · samples · horizon` steps of the world model.
     pub samples: usize,
+    /// Held-out segments on which the form is compared with the Monte-Carlo reference, in all pairs.
+    pub compared: usize,
 }
 
 impl Default for ClassSettings {
     fn default() -> Self {
         let KernelConfig { w_r, w_e, horizon, starts, samples, .. } = KernelConfig::default();
-        ClassSettings { classes: 10, w_r, w_e, horizon, starts, samples }
+        let kernel = KernelForm::default();
+        ClassSettings { classes: 10, kernel, w_r, w_e, horizon, starts, samples, compared: 256 }
     }
 }
 
-/// What each segment turned out as, and its class.
+impl ClassSettings {
+    /// D_φ with these settings under a world model of this discount. The seed draws the starts and the noise.
+    pub fn kernel_config(&self, discount: f64, seed: u64) -> KernelConfig {
+        let &ClassSettings { w_r, w_e, horizon, starts, samples, .. } = self;
+        KernelConfig { w_r, w_e, horizon, starts, samples, discount, seed, ..KernelConfig::default() }
+    }
+}
+
+/// The segments of all demonstrations with their classes and distances.
+#[derive(Clone)]
 pub struct Classes {
     /// Segments of all demonstrations.
     pub ids: Vec<SegmentId>,
     /// The class of each.
     pub labels: Vec<i64>,
-    /// What follows from each.
-    signatures: Signatures,
-    kernel: KernelConfig,
+    pub(super) form: KernelForm,
+    pub(super) kernel: KernelConfig,
+    pub(super) windows: Windows,
+    pub(super) distances: SegmentDistances,
 }
 
 impl Classes {
-    /// Imagines all segments, and clusters those of the training demonstrations.
+    /// Compares all segments, and clusters those of the training demonstrations.
+    ///
+    /// # Errors
+    /// On a kernel that was trained under another world model or on another D_φ.
     pub fn new(
         prepared: &Prepared,
         demonstrations: &Demonstrations,
-        world_model: &Loaded<WorldModel, WorldModelConfig>,
+        teacher: &Teacher,
         table: &FragmentTable,
         settings: &ClassSettings,
+        kernel: &SegmentKernel,
         seed: u64,
     ) -> Result<Classes> {
-        let record = &world_model.record;
-        let &ClassSettings { w_r, w_e, horizon, starts, samples, .. } = settings;
-        let mode = KernelMode::Mc;
-        let discount = record.model.discount;
-        let kernel = KernelConfig { mode, w_r, w_e, horizon, starts, samples, discount, seed, ..Default::default() };
-        let visits = visits(prepared, table, kernel)?;
-        let reference = MonteCarlo::new(&world_model.model, &visits, kernel)?;
+        let config = kernel.kernel(teacher, settings, seed)?;
+        let reference = Reference::new(prepared, &teacher.loaded, table, config)?;
         let ids = demonstrations.segments_of(&(0..demonstrations.all.len()).collect::<Vec<_>>());
-        let batches = ids.chunks(CHUNK).map(|chunk| {
-            windows(prepared, demonstrations, chunk, kernel.horizon)
-                .and_then(|values| batch(values, chunk.len(), kernel.horizon, table))
-                .map_err(crate::Error::for_trainer)
-        });
-        let signatures = reference.signatures(batches)?;
-        let (values, width) = signatures.coordinates(kernel.w_r, kernel.w_e)?;
-        let mut classes = Classes { ids, labels: Vec::new(), signatures, kernel };
-        classes.labels = classes.clustered(demonstrations, Points::new(&values, width)?, settings.classes, seed)?;
+        let windows = Windows::of_segments(prepared, demonstrations, &ids, config.horizon, table)?;
+        let distances = kernel.distances(&reference, teacher, &windows, table)?;
+        let coordinates = distances.coordinates()?;
+        let mut classes = Classes { ids, labels: Vec::new(), form: kernel.form(), kernel: config, windows, distances };
+        classes.labels = classes.clustered(demonstrations, &coordinates, settings.classes, seed)?;
         Ok(classes)
     }
 
-    /// The same segments at the same distances, but their classes by KMeans on the actions that were imagined, as they are:
-    /// what can be had without a world model.
-    pub fn by_actions(
-        mut self,
-        prepared: &Prepared,
-        demonstrations: &Demonstrations,
-        settings: &ClassSettings,
-        seed: u64,
-    ) -> Result<Classes> {
-        let values = windows(prepared, demonstrations, &self.ids, self.kernel.horizon)?;
-        let width = self.kernel.horizon * demonstrations.layout.width;
-        self.labels = self.clustered(demonstrations, Points::new(&values, width)?, settings.classes, seed)?;
-        Ok(self)
+    /// The same segments at the same distances, but their classes by KMeans on the standardised actions of the same windows:
+    /// the matched baseline, which needs no world model.
+    pub fn by_actions(&self, demonstrations: &Demonstrations, settings: &ClassSettings, seed: u64) -> Result<Classes> {
+        let labels = self.clustered(demonstrations, &self.windows.rows()?, settings.classes, seed)?;
+        Ok(Classes { labels, ..self.clone() })
     }
 
     /// Clusters the training segments, and gives each segment the nearest cluster.
     fn clustered(
         &self,
         demonstrations: &Demonstrations,
-        points: Points<'_>,
+        coordinates: &Embeddings,
         classes: usize,
         seed: u64,
     ) -> Result<Vec<i64>> {
-        let (learned, width) = (self.places_of(&demonstrations.which(false)), points.width());
-        let of_learned: Vec<f32> =
-            learned.iter().flat_map(|at| &points.values()[at * width..(at + 1) * width]).copied().collect();
+        let (learned, width) = (self.places_of(&demonstrations.which(false)), coordinates.width);
         let config = KMeansConfig { clusters: classes.clamp(1, learned.len().max(1)), seed, ..Default::default() };
+        let of_learned = coordinates.rows(learned.iter().copied());
         let found = kmeans(Points::new(&of_learned, width)?, &config)?;
-        Ok(nearest_centres(points, Points::new(&found.centres, width)?)?)
+        Ok(nearest_centres(Points::new(&coordinates.values, width)?, Points::new(&found.centres, width)?)?)
     }
 
     /// The places of all segments of some demonstrations, which are in order.
-    fn places_of(&self, demonstrations: &[usize]) -> Vec<usize> {
+    pub(super) fn places_of(&self, demonstrations: &[usize]) -> Vec<usize> {
         let of = |at: &usize| demonstrations.binary_search(&self.ids[*at].demonstration).is_ok();
         (0..self.ids.len()).filter(of).collect()
     }
 
     /// Coordinates of all segments, whose Euclidean distance stands for D_φ: `[segments, width]` and the width.
     pub fn coordinates(&self) -> Result<(Vec<f32>, usize)> {
-        Ok(self.signatures.coordinates(self.kernel.w_r, self.kernel.w_e)?)
+        let Embeddings { values, width } = self.distances.coordinates()?;
+        Ok((values, width))
     }
 
     /// The place of a segment.
@@ -142,8 +148,7 @@ impl Classes {
 
     /// D_φ of two segments, by their places.
     pub fn distance(&self, one: usize, other: usize) -> f64 {
-        let parts = self.signatures.parts(one, other);
-        self.kernel.w_r * parts.value + self.kernel.w_e * parts.rollout
+        self.distances.between(one, other)
     }
 
     /// ε_t: the `quantile` of D_φ over pairs of different segments of these demonstrations, all of them or evenly chosen ones.
@@ -169,48 +174,6 @@ pub(super) fn pairs(things: &[usize], most: usize) -> impl Iterator<Item = (usiz
     all.step_by(step).map(|(one, other)| (things[one], things[other]))
 }
 
-/// States that the training demonstrations visit.
-fn visits(prepared: &Prepared, table: &FragmentTable, kernel: KernelConfig) -> Result<models::world_model::Start> {
-    let index = &prepared.training;
-    let step = (index.len() / kernel.starts.max(1)).max(1);
-    let chosen: Vec<usize> = index.iter().step_by(step).map(|(_, fragment)| fragment.frames.start).collect();
-    Ok(visited(&table.gather(&chosen, 1)?, kernel.starts, kernel.seed)?)
-}
-
-/// [`window`]s of segments, one after the other.
-fn windows(prepared: &Prepared, demonstrations: &Demonstrations, ids: &[SegmentId], steps: usize) -> Result<Vec<f32>> {
-    let all: Result<Vec<Vec<f32>>> = ids.iter().map(|id| window(prepared, demonstrations, *id, steps)).collect();
-    Ok(all?.concat())
-}
-
-/// k rows of a segment's actions, standardised: the middle ones, or all and then stillness.
-fn window(prepared: &Prepared, demonstrations: &Demonstrations, id: SegmentId, steps: usize) -> Result<Vec<f32>> {
-    let frames = demonstrations.frames(id);
-    let first = frames.start + frames.len().saturating_sub(steps) / 2;
-    let seen = first..frames.end.min(first + steps);
-    let actions = rows(&prepared.source.dataset, &seen)?;
-    let mut values = actions.values().to_vec();
-    let held = stillness(&demonstrations.layout, actions.rows().last().unwrap_or_default());
-    (seen.len()..steps).for_each(|_| values.extend_from_slice(&held));
-    prepared.scales.actions.apply(&mut values);
-    Ok(values)
-}
-
-/// No motion, the gripper as it was.
-pub(crate) fn stillness(layout: &skills::ActionLayout, last: &[f32]) -> Vec<f32> {
-    (0..layout.width)
-        .map(|column| if Some(column) == layout.gripper { last.get(column).copied().unwrap_or(0.0) } else { 0.0 })
-        .collect()
-}
-
-/// Actions alone, which is all that a kernel takes from a fragment.
-fn batch(values: Vec<f32>, count: usize, steps: usize, table: &FragmentTable) -> Result<FragmentBatch> {
-    let widths = table.widths();
-    let actions = Tensor::from_vec(values, (count, steps, widths.actions), &Device::Cpu)?.to_device(table.device())?;
-    let nothing = Tensor::zeros((count, steps, 0), DType::F32, &Device::Cpu)?;
-    Ok(FragmentBatch { features: nothing.clone(), states: nothing, actions, rewards: None, returns: None })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,10 +184,5 @@ mod tests {
         assert_eq!(pairs(&things, 100).collect::<Vec<_>>(), [(3, 5), (3, 7), (3, 9), (5, 7), (5, 9), (7, 9)]);
         assert_eq!(pairs(&things, 3).collect::<Vec<_>>(), [(3, 5), (3, 9), (5, 9)]);
         assert_eq!(pairs(&[1], 3).count(), 0);
-    }
-
-    #[test]
-    fn stillness_holds_the_gripper() {
-        assert_eq!(stillness(&skills::ActionLayout::default(), &[1.0; 7]), [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
     }
 }

@@ -28,11 +28,13 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::annotation::{ANNOTATION, RunAnnotation};
+use super::class_scores::{kernel_agreement, matched_scores};
 use super::classes::Classes;
 use super::corpus::{Corpus, Written};
 use super::demonstrations::Demonstrations;
 use super::gates::{Gates, RecordedCalls};
 use super::refactoring::grown;
+use super::segment_kernel::SegmentKernel;
 use super::session::{Event, RunOptions, Session};
 use super::settings::{CycleSettings, RunSettings};
 use super::skill_scores::{replay, skill_phases, skill_tasks};
@@ -91,13 +93,14 @@ impl World {
         options: &RunOptions<'_>,
         cycle: &CycleSettings,
         teacher: Teacher,
+        kernel: &SegmentKernel,
     ) -> Result<World> {
         let (loaded, device) = (&teacher.loaded, options.device);
         let discount = loaded.record.model.discount;
         let table = prepared.table(loaded.record.scales.clone(), device, loaded.parameters.precision(), discount)?;
         let demonstrations = Demonstrations::new(prepared, &cycle.segments)?;
         let seed = options.seed_for(b"classes");
-        let classes = Classes::new(prepared, &demonstrations, loaded, &table, &cycle.classes, seed)?;
+        let classes = Classes::new(prepared, &demonstrations, &teacher, &table, &cycle.classes, kernel, seed)?;
         let corpus = Corpus::new(prepared, &demonstrations, &classes, &cycle.alphabet)?;
         let (training, words) = (demonstrations.which(false), Samples::words(&demonstrations));
         let skills = hash(&corpus.alphabet)?;
@@ -106,9 +109,10 @@ impl World {
 }
 
 fn go(session: &mut Session<'_, '_>, settings: &RunSettings) -> Result<RunSummary> {
-    let teacher = session.world_model(&settings.world_model)?;
+    let teacher = session.world_model(&settings.world_model)?.with_distances(&settings.cycle);
+    let kernel = session.kernel(settings, &teacher)?;
     session.announce("segments, classes, programs", false)?;
-    let world = World::new(session.prepared, &session.options, &settings.cycle, teacher)?;
+    let world = World::new(session.prepared, &session.options, &settings.cycle, teacher, &kernel)?;
     let mut library = Library::new();
     let (mut policies, mut refactored) = (Vec::new(), Vec::<Refactored>::new());
     let mut vocabulary = Vocabulary::new();
@@ -128,6 +132,12 @@ fn go(session: &mut Session<'_, '_>, settings: &RunSettings) -> Result<RunSummar
     let none = Arm::without_programs(&world)?;
     let none = policy(session, &world, none, &settings.wake, "no_programs", &mut Vocabulary::new(), None)?;
     let prepared = session.prepared;
+    session.announce("scores of classes and skills", false)?;
+    let World { demonstrations, classes, table, .. } = &world;
+    let agreement =
+        session.run.stage("kernel", &json!({ "classes": settings.cycle.classes, "skills": world.skills }), || {
+            kernel_agreement(classes, prepared, demonstrations, &world.teacher, table, &settings.cycle.classes)
+        })?;
     let summary = RunSummary {
         dataset: prepared.source.name.clone(),
         labels: settings.labels(),
@@ -136,6 +146,8 @@ fn go(session: &mut Session<'_, '_>, settings: &RunSettings) -> Result<RunSummar
         skills: world.corpus.alphabet.skills.len(),
         skill_tasks: skill_tasks(prepared, &world.demonstrations, &world.corpus)?,
         skill_phases: skill_phases(prepared, &world.demonstrations, &world.corpus)?,
+        classes: matched_scores(classes, prepared, demonstrations, &settings.cycle.classes, session.options.seed)?,
+        kernel: agreement,
         replay: replay(prepared, &world.demonstrations, &world.corpus)?,
         unknown_instructions: world.corpus.unknown.clone(),
         policies,

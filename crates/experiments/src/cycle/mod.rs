@@ -9,6 +9,7 @@
 //! [`driver`] runs it, [`refactoring`] is its step from one library to the next, [`settings`] are its settings and [`summary`] what it comes to.
 
 pub mod annotation;
+pub mod class_scores;
 pub mod classes;
 pub mod corpus;
 pub mod demonstrations;
@@ -17,6 +18,7 @@ pub mod equivalence;
 pub mod gates;
 pub mod phases;
 pub mod refactoring;
+pub mod segment_kernel;
 pub mod session;
 pub mod settings;
 pub mod skill_scores;

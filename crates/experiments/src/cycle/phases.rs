@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 
 use compression::Library;
 use models::Vocabulary;
+use models::training::checkpoint::MODEL;
 use serde_json::json;
 use skills::Skill;
 
 use super::driver::{Arm, LIBRARY, SKILLS, World, policy};
-use super::session::{Event, RunOptions, Session};
+use super::segment_kernel::SegmentKernel;
+use super::session::{RunOptions, Session};
 use super::settings::RunSettings;
 use super::summary::PolicyResult;
 use crate::amortizer_phase::Teacher;
@@ -91,16 +93,24 @@ pub fn amortizer(
 pub fn wake(
     prepared: &Prepared,
     settings: &RunSettings,
-    teacher: Teacher,
+    world_model: &Path,
     given: &Given,
     options: RunOptions<'_>,
 ) -> Result<Option<PolicyResult>> {
+    let teacher = Teacher::load(world_model, options.device)?.with_distances(&settings.cycle);
     teacher.loaded.check(prepared)?;
-    (options.observer)(Event::Stage { name: "segments, classes, programs", done: false });
-    let world = World::new(prepared, &options, &settings.cycle, teacher)?;
-    given.check(&world)?;
-    let sections = json!({ "wake": settings.wake, "cycle": settings.cycle });
+    let sections = json!({ "amortizer": settings.amortizer, "wake": settings.wake, "cycle": settings.cycle });
     let trained = Session::open(prepared, options, &sections).and_then(|mut session| {
+        // A run of the loop has trained its kernel already.
+        let form = settings.cycle.classes.kernel;
+        let theirs = SegmentKernel::folder(form).map(|folder| world_model.join(folder));
+        let kernel = match theirs.filter(|folder| folder.join(MODEL).is_file()) {
+            Some(folder) => SegmentKernel::load(form, &folder, session.options.device)?,
+            None => session.kernel(settings, &teacher)?,
+        };
+        session.announce("segments, classes, programs", false)?;
+        let world = World::new(prepared, &session.options, &settings.cycle, teacher, &kernel)?;
+        given.check(&world)?;
         if session.run.is_first() {
             write_json(&session.run.path(SKILLS), &world.corpus.alphabet)?;
             write_json(&session.run.path(LIBRARY), &given.library)?;

@@ -16,6 +16,8 @@ use models::training::{Outcome, Progress};
 use serde_json::{Value, json};
 
 use super::gates::Judgement;
+use super::segment_kernel::SegmentKernel;
+use super::settings::RunSettings;
 use super::wake::Head;
 use crate::amortizer_phase::{Teacher, train_amortizer};
 use crate::error::{Error, Result};
@@ -175,6 +177,18 @@ impl<'a, 'o> Session<'a, 'o> {
             })?;
         }
         Ok(())
+    }
+
+    /// The form of D_φ that segments are compared by, trained once: its teacher does not change between iterations.
+    pub(super) fn kernel(&mut self, settings: &RunSettings, teacher: &Teacher) -> Result<SegmentKernel> {
+        let (prepared, form) = (self.prepared, settings.cycle.classes.kernel);
+        let Some(folder) = SegmentKernel::folder(form) else { return Ok(SegmentKernel::MonteCarlo) };
+        if self.needs_training(&format!("{} kernel", form.name()), folder)? {
+            self.training(folder, b"amortizer", |launch| {
+                SegmentKernel::train(prepared, form, &settings.amortizer, teacher, launch)?.map_or(Ok(()), finished)
+            })?;
+        }
+        SegmentKernel::load(form, &self.run.path(folder), self.options.device)
     }
 
     /// Announces a training; whether it has yet to be done. That the settings of a finished one are the same was checked

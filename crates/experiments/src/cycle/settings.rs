@@ -1,6 +1,7 @@
 //! The settings of a whole run: one section for each phase, and one for the loop around them.
 
 use compression::Strategy;
+use models::amortizer::Supervision;
 use models::decoder::DecoderConfig;
 use models::emitter::EmitterConfig;
 use models::world_model::ContrastMode;
@@ -9,9 +10,10 @@ use skills::{AlphabetConfig, SegmentConfig};
 
 use super::classes::ClassSettings;
 use super::gates::GateSettings;
+use super::segment_kernel::check_supervision;
 use super::wake::{DecoderSettings, EmitterSettings, WakeSettings};
 use crate::error::{Error, Result};
-use crate::settings::{AmortizerSettings, Mode, Settings, WorldModelSettings, by_section, checked, resolve};
+use crate::settings::{AmortizerSettings, Settings, WorldModelSettings, by_section, checked, resolve};
 
 /// The loop around the phases.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -159,18 +161,24 @@ impl RunSettings {
 
     /// The same where only the sections of phase B may be changed.
     pub fn resolve_wake(preset: &str, sets: &[String]) -> Result<RunSettings> {
-        RunSettings::resolve_some(preset, sets, &[WakeSettings::SECTION, CycleSettings::SECTION])
+        RunSettings::resolve_some(
+            preset,
+            sets,
+            &[AmortizerSettings::SECTION, WakeSettings::SECTION, CycleSettings::SECTION],
+        )
     }
 
     fn resolve_some(preset: &str, sets: &[String], allowed: &[&str]) -> Result<RunSettings> {
         by_section(sets, allowed)?;
         let of = by_section(sets, &SECTIONS)?;
-        Ok(RunSettings {
+        let settings = RunSettings {
             world_model: resolve(preset, &of[0])?,
             amortizer: resolve(preset, &of[1])?,
             wake: resolve(preset, &of[2])?,
             cycle: resolve(preset, &of[3])?,
-        })
+        };
+        check_supervision(settings.cycle.classes.kernel, &settings.amortizer)?;
+        Ok(settings)
     }
 
     /// The labels that training uses, in words; `None` if it uses none.
@@ -179,7 +187,7 @@ impl RunSettings {
         if self.world_model.model.contrast == ContrastMode::Supcon {
             used.push("the world model's contrast uses `task_index` (supcon)");
         }
-        if self.amortizer.supervision == Mode::TaskIndex {
+        if self.amortizer.supervision == Supervision::TaskIndex {
             used.push("the amortizer is trained on `task_index`");
         }
         if used.is_empty() { None } else { Some(used.join("; ")) }

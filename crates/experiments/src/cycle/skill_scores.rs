@@ -49,7 +49,7 @@ pub fn replay(prepared: &Prepared, demonstrations: &Demonstrations, corpus: &Cor
 }
 
 /// Held-out segments, by demonstration, within their episodes.
-fn held_out_segments(demonstrations: &Demonstrations) -> (Vec<usize>, Vec<Vec<Range<usize>>>) {
+pub(super) fn held_out_segments(demonstrations: &Demonstrations) -> (Vec<usize>, Vec<Vec<Range<usize>>>) {
     let held_out = demonstrations.which(true);
     let within = |at: &usize| {
         let one = &demonstrations.all[*at];

@@ -177,10 +177,14 @@ fn iterations(summary: &RunSummary) -> Vec<Iteration> {
 /// Loss curves, from the lines that the trainer wrote.
 fn trainings(out: &Path, iterations: u32) -> Result<Vec<TrainingPhase>> {
     let mut found = vec![training(&out.join("world_model"), "world model", None)?];
+    // Trained once before the loop on D_φ, or in each iteration.
+    for name in ["amortizer", "separable"].into_iter().filter(|name| out.join(name).is_dir()) {
+        found.push(training(&out.join(name), name, None)?);
+    }
     for t in 1..=iterations {
         let folder = out.join(format!("t{t}"));
-        for (name, run) in [("emitter", "emitter"), ("decoder", "decoder")] {
-            found.push(training(&folder.join(run), name, Some(t))?);
+        for name in ["emitter", "decoder", "amortizer"].into_iter().filter(|name| folder.join(name).is_dir()) {
+            found.push(training(&folder.join(name), name, Some(t))?);
         }
     }
     Ok(found)

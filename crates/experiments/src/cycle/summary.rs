@@ -3,6 +3,7 @@
 use compression::{DescriptionLength, Library, PruneReason, StepEnd};
 use serde::{Deserialize, Serialize};
 
+use super::class_scores::{KernelAgreement, MatchedScores};
 use super::gates::Judgement;
 use super::wake::Measure;
 use crate::scores::Agreement;
@@ -104,6 +105,10 @@ pub struct RunSummary {
     pub skill_tasks: Agreement,
     /// Skills of held-out frames against phases.
     pub skill_phases: Option<skills::PhaseScores>,
+    /// Classes of held-out segments against phases, and those of a matched baseline; `None` without phases.
+    pub classes: Option<MatchedScores>,
+    /// How well the form of D_φ that the loop uses agrees with Monte Carlo.
+    pub kernel: Option<KernelAgreement>,
     /// The error of replayed programs against the recording, over held-out demonstrations.
     pub replay: skills::ReplayScores,
     /// Instructions that the grammar does not know.

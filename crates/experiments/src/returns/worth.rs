@@ -4,10 +4,10 @@ use models::noise::mix;
 use serde::{Deserialize, Serialize};
 
 use super::{Episodes, ReturnsOptions, Window};
-use crate::cycle::classes::stillness;
 use crate::cycle::gates::{Replacement, Returns};
 use crate::cycle::verifier::Verifier;
 use crate::error::Result;
+use crate::windows::stillness;
 
 /// What the calls of successful episodes are replaced by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -4,6 +4,7 @@
 mod added_head;
 mod cycle;
 mod joined;
+mod kernel;
 mod motor;
 mod several_processes;
 
@@ -16,11 +17,12 @@ use experiments::amortizer_phase::{Teacher, train_amortizer};
 use experiments::kernel_agreement::{KernelOptions, kernel_agreement};
 use experiments::matrix::{Mode, Plan, matrix};
 use experiments::run::{Launch, Weights, load_amortizer, load_amortizer_with, load_world_model};
-use experiments::settings::{Mode as Supervision, Settings};
+use experiments::settings::Settings;
 use experiments::summary::{amortizer_rows, amortizer_scores, raw_windows, untrained_amortizer_scores};
 use experiments::world_model_phase::train_world_model;
 use experiments::{AmortizerSettings, Device, Error, FeatureChoice, Prepared, Source, WorldModelSettings, resolve};
 use models::Parameters;
+use models::amortizer::Supervision;
 use models::kernel::KernelConfig;
 use models::training::distributed::Alone;
 use models::training::{Outcome, Progress};
@@ -85,7 +87,7 @@ fn an_amortizer_learns_from_a_world_model_and_is_loaded_again() {
     let folder = tempfile::tempdir().unwrap();
     let (a, c) = (folder.path().join("a"), folder.path().join("c"));
     train_world_model(&prepared, &settings(&[]), launch(&a, false, &mut |_| {}, None)).unwrap();
-    let student: AmortizerSettings = settings(&["model.vision=true"]);
+    let student: AmortizerSettings = settings(&["model.vision=true", "supervision=distillation"]);
     let without = train_amortizer(&prepared, &student, None, launch(&c, false, &mut |_| {}, None));
     assert!(matches!(without, Err(Error::Settings(_))));
     let teacher = Teacher::load(&a, &Device::Cpu).unwrap();
@@ -150,10 +152,11 @@ fn the_kernel_is_compared_with_its_own_student() {
     train_world_model(&prepared, &small, launch(&a, false, &mut |_| {}, None)).unwrap();
     train_world_model(&prepared, &settings(&["train.steps=1"]), launch(&b, false, &mut |_| {}, None)).unwrap();
     let (teacher, other) = (Teacher::load(&a, &Device::Cpu).unwrap(), Teacher::load(&b, &Device::Cpu).unwrap());
-    train_amortizer(&prepared, &settings(&[]), Some(&teacher), launch(&c, false, &mut |_| {}, None)).unwrap();
-    let student = load_amortizer(&c, &Device::Cpu).unwrap();
+    let distilled: AmortizerSettings = settings(&["supervision=distillation"]);
+    train_amortizer(&prepared, &distilled, Some(&teacher), launch(&c, false, &mut |_| {}, None)).unwrap();
+    let student = [load_amortizer(&c, &Device::Cpu).unwrap()];
 
-    let kernel = KernelConfig { horizon: 2, starts: 2, ..KernelConfig::default() };
+    let kernel = KernelConfig { horizon: 2, starts: 2, samples: 3, ..KernelConfig::default() };
     let options = KernelOptions { fragments: 16, lessons: 16, steps: 2, kernel };
     let compare = |teacher: &Teacher, options: KernelOptions| {
         kernel_agreement(&prepared, teacher, &student, options, &Device::Cpu, None, &mut |_| {})
@@ -162,6 +165,7 @@ fn the_kernel_is_compared_with_its_own_student() {
     let forms: Vec<&str> = report.forms.iter().map(|form| form.form.as_str()).collect();
     assert_eq!(forms, ["mc", "separable_vpk", "legacy_cosine", "raw windows"]);
     assert!(report.forms.iter().all(|form| form.spearman.is_some() && form.nmi_phase.is_some()), "{report:?}");
+    assert_eq!((report.horizon, report.starts, report.samples), (2, 2, 3), "what was drawn is said");
     let error = compare(&other, options).unwrap_err().to_string();
     assert!(error.contains(&teacher.hash) && error.contains(&other.hash) && error.contains("--teacher"), "{error}");
     let error = compare(&teacher, KernelOptions { fragments: 3, ..options }).unwrap_err().to_string();
@@ -169,12 +173,12 @@ fn the_kernel_is_compared_with_its_own_student() {
 
     // The untrained row is of a model that is alike in all but what was learned: as wide as its teacher's latents, too.
     let twin = load_amortizer_with(Weights::First, &c, &Device::Cpu).unwrap();
-    assert_eq!((twin.record.model.embedding, &twin.record), (12, &student.record));
+    assert_eq!((twin.record.model.embedding, &twin.record), (12, &student[0].record));
     let values = |model: &Parameters| {
         let masters = model.masters().into_values();
         masters.map(|weights| weights.flatten_all().unwrap().to_vec1::<f32>().unwrap()).collect::<Vec<_>>()
     };
-    assert_ne!(values(&twin.parameters), values(&student.parameters));
+    assert_ne!(values(&twin.parameters), values(&student[0].parameters));
     let rows = amortizer_rows(&prepared, &c, &Device::Cpu).unwrap();
     assert_eq!(
         rows.iter().map(|row| row.vectors.as_str()).collect::<Vec<_>>(),

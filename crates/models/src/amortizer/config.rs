@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::kernel::KernelConfig;
 use crate::ops::Form;
 
 /// The shape of k_χ. `Default` is the paper's run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AmortizerConfig {
     /// Numbers in a token.
@@ -23,6 +24,21 @@ pub struct AmortizerConfig {
     pub vision: bool,
     /// Fused or composed operations.
     pub form: Form,
+    /// The distances that embeddings reproduce. None for the paper's modes, whose embeddings are unit vectors of states and
+    /// actions. Filled in by the phase that trains on D_φ, and stored with the weights; not a setting.
+    pub metric: Option<Metric>,
+}
+
+/// What the embedded distances of [`super::Supervision::Kernel`] stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Metric {
+    /// D_φ: its weights, horizon, starts, samples and seed. Under the same world model the same distances can be imagined
+    /// again.
+    pub kernel: KernelConfig,
+    /// The mean of D_φ over pairs of training windows. The head's outputs are multiplied by it, so that embedded distances
+    /// have the unit of D_φ while the weights start at the size that they need.
+    pub scale: f64,
 }
 
 /// Files of differences from `Default`, by name.
@@ -41,6 +57,7 @@ impl Default for AmortizerConfig {
             horizon: dataset::FRAGMENT_LENGTH,
             vision: false,
             form: Form::default(),
+            metric: None,
         }
     }
 }
@@ -67,6 +84,12 @@ impl AmortizerConfig {
         wrong.extend(counts.iter().filter(|(_, count)| *count == 0).map(|(name, _)| format!("`{name}` is 0")));
         if heads != 0 && width % heads != 0 {
             wrong.push(format!("{heads} heads do not divide a width of {width}"));
+        }
+        if let Some(Metric { kernel, scale }) = self.metric {
+            kernel.validate()?;
+            if !(scale > 0.0 && scale.is_finite()) {
+                wrong.push(format!("`metric.scale` is {scale}, expected a positive number"));
+            }
         }
         if wrong.is_empty() {
             Ok(())

@@ -1,7 +1,15 @@
-//! The amortizer k_χ: one pass over a fragment gives the point whose angles stand for behavioural distance (paper §3.2).
+//! The amortizer k_χ: one pass over a fragment gives a point, and distances between points stand for behavioural distance
+//! (paper §3.2).
 //!
 //! token_t = W·[s_t, a_t] + b (+ W_x·x_t + b_x with vision) + time_t → bidirectional pre-norm Transformer → mean over tokens
 //! → linear → unit length. Pairwise D is then 1 − ⟨k_χ(τ), k_χ(τ')⟩ ([`crate::kernel::cosine_distances`]).
+//!
+//! **Beyond the paper**, an amortizer with a [`Metric`] is trained on D_φ itself ([`Supervision::Kernel`]):
+//! ‖k_χ(τ) − k_χ(τ')‖ reproduces D_φ(τ, τ') in its own unit ([`crate::kernel::euclidean_distances`]). Two things differ:
+//! - The embedding keeps its length. On the unit sphere no distance exceeds 2, and D_φ has no such bound.
+//! - A token carries the action alone, token_t = W·a_t + b. D_φ inserts the actions of a fragment at fixed starts, so it does
+//!   not depend on the states that the fragment was recorded at; whatever a student read off them would be a coincidence of
+//!   the training episodes. Visual features are irrelevant for the same reason, but stay optional.
 //!
 //! 256 × 3 layers with 8 heads are 2 394 432 weights at S = 8, A = 7, the paper's "2.4 M"; the paper gives the sum only, so
 //! width, depth and the pooling are ours. So is the variant that sees: the paper's k_χ has states and actions alone.
@@ -13,7 +21,7 @@ mod tests;
 
 use candle_core::{D, DType, Tensor};
 
-pub use config::{AmortizerConfig, PRESETS};
+pub use config::{AmortizerConfig, Metric, PRESETS};
 pub use supervision::{Supervision, Target, loss};
 
 use crate::contrast::normalize;
@@ -25,7 +33,7 @@ use crate::parameters::{Init, Parameter, Scope};
 use crate::transformer::{Transformer, TransformerConfig};
 use crate::widths::Widths;
 
-/// A Transformer from windows to unit vectors.
+/// A Transformer from windows to points: unit vectors, or with a metric points at the distances of D_φ.
 #[derive(Clone, Debug)]
 pub struct Amortizer {
     config: AmortizerConfig,
@@ -41,9 +49,10 @@ impl Amortizer {
     /// Adds its weights to a scope: `token`, `vision` if it sees, `time`, `transformer` and `head`.
     pub fn new(scope: &mut Scope<'_>, config: AmortizerConfig, widths: Widths) -> Result<Amortizer> {
         config.validate()?;
-        let AmortizerConfig { width, layers, heads, embedding, horizon, vision, form } = config;
+        let AmortizerConfig { width, layers, heads, embedding, horizon, vision, form, metric } = config;
         let Widths { features, states, actions } = widths;
-        if states + actions == 0 || (vision && features == 0) {
+        let motion = if metric.is_some() { actions } else { states + actions };
+        if motion == 0 || (vision && features == 0) {
             return Err(Error::Config(format!(
                 "a dataset with {states} numbers of state, {actions} of action and {features} features a step has nothing \
                  for the amortizer; `vision` needs features, which `features` makes from pictures"
@@ -57,7 +66,7 @@ impl Amortizer {
         Ok(Amortizer {
             config,
             widths,
-            token: linear(scope, "token", states + actions, width)?,
+            token: linear(scope, "token", motion, width)?,
             vision: vision.then(|| linear(scope, "vision", features, width)).transpose()?,
             time: scope.weight("time", &[horizon, width], Init::Normal(0.02))?,
             transformer: Transformer::new(
@@ -78,25 +87,32 @@ impl Amortizer {
         self.widths
     }
 
-    /// Unit vectors, with gradients.
+    /// Points, with gradients: unit vectors, or with a metric vectors whose Euclidean distances are in units of D_φ.
     ///
     /// # Shapes
-    /// Fragments of T ≤ `horizon` steps; gives `[B, embedding]` in f32.
+    /// Fragments of T ≤ `horizon` steps; gives `[B, embedding]` in f32. With a metric, states are not read.
     pub fn embed(&self, fragments: &FragmentBatch) -> Result<Tensor> {
-        let (_, steps, states) = fragments.states.dims3()?;
-        let (_, _, actions) = fragments.actions.dims3()?;
+        let (_, _, states) = fragments.states.dims3()?;
+        let (_, steps, actions) = fragments.actions.dims3()?;
         let (_, _, features) = fragments.features.dims3()?;
         self.check(steps, Widths { features, states, actions })?;
         let precision = self.time.working().dtype();
         let read = |x: &Tensor| -> Result<Tensor> { Ok(x.to_dtype(precision)?.contiguous()?) };
-        let motion = Tensor::cat(&[&fragments.states, &fragments.actions], D::Minus1)?;
+        let motion = match self.config.metric {
+            None => Tensor::cat(&[&fragments.states, &fragments.actions], D::Minus1)?,
+            Some(_) => fragments.actions.clone(),
+        };
         let mut tokens = self.token.forward(&read(&motion)?)?; // [B, T, width]
         if let Some(vision) = &self.vision {
             tokens = (tokens + vision.forward(&read(&fragments.features)?)?)?;
         }
         let tokens = tokens.broadcast_add(&self.time.tracked()?.narrow(0, 0, steps)?)?;
         let seen = self.transformer.forward(&tokens)?.to_dtype(DType::F32)?.mean(1)?; // [B, width]
-        normalize(&self.head.forward(&seen.to_dtype(precision)?)?)
+        let point = self.head.forward(&seen.to_dtype(precision)?)?;
+        match self.config.metric {
+            None => normalize(&point),
+            Some(Metric { scale, .. }) => Ok((point.to_dtype(DType::F32)? * scale)?),
+        }
     }
 
     /// Embeds any number of fragments in the memory of one batch: each is taken, embedded and handed on before the next is
@@ -114,7 +130,7 @@ impl Amortizer {
         Ok(())
     }
 
-    /// Features may be anything where they are not looked at.
+    /// Features and states may be anything where they are not read.
     fn check(&self, steps: usize, found: Widths) -> Result<()> {
         let horizon = self.config.horizon;
         if steps == 0 || steps > horizon {
@@ -122,7 +138,13 @@ impl Amortizer {
                 "fragments of {steps} steps for an amortizer of {horizon}; set its `horizon` to the fragments' length"
             )));
         }
-        let wanted = if self.config.vision { self.widths } else { Widths { features: found.features, ..self.widths } };
+        let mut wanted = self.widths;
+        if !self.config.vision {
+            wanted.features = found.features;
+        }
+        if self.config.metric.is_some() {
+            wanted.states = found.states;
+        }
         if found != wanted {
             let say = |Widths { features, states, actions }| {
                 format!("{features} features, {states} numbers of state and {actions} of action a step")

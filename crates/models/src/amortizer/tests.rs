@@ -7,6 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::Deserialize;
 
 use super::*;
+use crate::kernel::KernelConfig;
 use crate::noise;
 use crate::ops::Form;
 use crate::parameters::{Parameters, Precision};
@@ -68,7 +69,8 @@ fn embeddings_and_gradients_equal_pytorch() {
         returns: None,
     };
     for form in [Form::Composed, Form::Fused] {
-        let config = AmortizerConfig { width: 16, layers: 2, heads: 4, embedding: 8, horizon: 6, vision: true, form };
+        let (vision, metric) = (true, None);
+        let config = AmortizerConfig { width: 16, layers: 2, heads: 4, embedding: 8, horizon: 6, vision, form, metric };
         let widths = Widths { features: 5, states: 3, actions: 2 };
         let (parameters, amortizer) = build_for(widths, config, Precision::F32);
         parameters.assign(&weights).unwrap();
@@ -120,13 +122,59 @@ fn presets_are_differences_and_unknown_keys_are_errors() {
 
 #[test]
 fn supervision_is_named_as_in_the_configuration() {
-    let parse = |text: &str| toml::from_str::<Supervision>(text);
-    assert_eq!(parse("mode = \"task_index\"").unwrap(), Supervision::TaskIndex);
-    assert_eq!(parse("mode = \"distillation\"").unwrap(), Supervision::default());
-    let half = Supervision::EpisodeContrast { window: dataset::PositiveWindow::Half };
-    assert_eq!(parse("mode = \"episode_contrast\"\nwindow = \"half\"").unwrap(), half);
-    assert!(parse("mode = \"episode_contrast\"\nwidnow = \"half\"").is_err());
-    assert!(parse("mode = \"labels\"").is_err());
+    let all = [
+        ("task_index", Supervision::TaskIndex),
+        ("distillation", Supervision::Distillation),
+        ("episode_contrast", Supervision::EpisodeContrast),
+        ("kernel", Supervision::Kernel),
+    ];
+    for (name, supervision) in all {
+        assert_eq!(serde_json::to_value(supervision).unwrap(), serde_json::json!(name));
+        assert_eq!(serde_json::from_value::<Supervision>(serde_json::json!(name)).unwrap(), supervision);
+    }
+    assert!(serde_json::from_str::<Supervision>("\"labels\"").is_err());
+}
+
+#[test]
+fn with_a_metric_embeddings_are_actions_in_units_of_the_kernel() {
+    let metric = |scale| Some(Metric { kernel: KernelConfig::default(), scale });
+    let batch = fragments(3, 1);
+    let (_, one) = build(AmortizerConfig { metric: metric(1.0), ..tiny() }, Precision::F32);
+    let (_, fifty) = build(AmortizerConfig { metric: metric(50.0), ..tiny() }, Precision::F32);
+    let (small, large) = (values(&one.embed(&batch).unwrap()), values(&fifty.embed(&batch).unwrap()));
+    let lengths: Vec<f32> = small.chunks_exact(8).map(|row| row.iter().map(|one| one * one).sum()).collect();
+    assert!(lengths.iter().all(|length| (length - 1.0).abs() > 1e-3), "not of unit length: {lengths:?}");
+    assert!(small.iter().zip(&large).all(|(small, large)| (small * 50.0 - large).abs() < 1e-4 * large.abs().max(1.0)));
+    // States are not read, nor have they to be there.
+    let none = Tensor::zeros((3, 16, 0), candle_core::DType::F32, &Device::Cpu).unwrap();
+    let blind = FragmentBatch { states: none, ..batch };
+    assert_eq!(values(&one.embed(&blind).unwrap()), small);
+    let wrong = AmortizerConfig { metric: metric(0.0), ..tiny() }.validate().unwrap_err().to_string();
+    assert!(wrong.contains("`metric.scale` is 0"), "{wrong}");
+}
+
+#[test]
+fn the_distance_loss_is_the_mean_squared_error_in_units_of_the_scale() {
+    // Distances 3, 4 and 5 of a right triangle, far from the origin.
+    let corners = [[100.0_f32, 0.0], [103.0, 0.0], [100.0, 4.0]];
+    let embeddings = candle_core::Var::new(&corners, &Device::Cpu).unwrap();
+    let distances = Tensor::new(&[[9.0_f32, 3.0, 4.0], [3.0, 9.0, 7.0], [4.0, 7.0, 9.0]], &Device::Cpu).unwrap();
+    for scale in [1.0, 10.0] {
+        let found = loss(embeddings.as_tensor(), Target::Distances { distances: &distances, scale }).unwrap();
+        // One pair of three is off by two; the diagonal does not count.
+        let wanted = 4.0 / 3.0 / (scale * scale);
+        assert!((f64::from(found.to_scalar::<f32>().unwrap()) - wanted).abs() < 1e-3 * wanted);
+        // Copies in a batch have no direction to be pushed to, and no gradient that is not a number.
+        let same = candle_core::Var::new(&[[1.0_f32, 2.0], [1.0, 2.0]], &Device::Cpu).unwrap();
+        let apart = Tensor::new(&[[0.0_f32, 1.0], [1.0, 0.0]], &Device::Cpu).unwrap();
+        let gradients =
+            loss(same.as_tensor(), Target::Distances { distances: &apart, scale }).unwrap().backward().unwrap();
+        assert!(values(gradients.get(&same).unwrap()).iter().all(|one| one.is_finite()));
+    }
+    assert!(
+        loss(embeddings.as_tensor(), Target::Distances { distances: &distances.narrow(0, 0, 2).unwrap(), scale: 1.0 })
+            .is_err()
+    );
 }
 
 #[test]

@@ -71,10 +71,31 @@ pub fn cosine_distances(embeddings: &[f32], width: usize) -> Result<Distances> {
     }))
 }
 
+/// `amortized`: ‖e − e'‖ between rows, `width` numbers each. In units of D_φ for an amortizer that was trained on it.
+pub fn euclidean_distances(embeddings: &[f32], width: usize) -> Result<Distances> {
+    if width == 0 || !embeddings.len().is_multiple_of(width) {
+        return Err(Error::Config(format!("{} numbers are not rows of {width}", embeddings.len())));
+    }
+    let row = |at: usize| &embeddings[at * width..(at + 1) * width];
+    Ok(Distances::between(embeddings.len() / width, |one, other| euclidean(row(one), row(other))))
+}
+
+/// ‖a − b‖ of two rows of equal length.
+pub fn euclidean(a: &[f32], b: &[f32]) -> f64 {
+    apart(a, b).sqrt()
+}
+
+vectorised! {
+    /// Σ (a − b)².
+    pub(super) fn apart<'a>(a: &'a [f32], b: &'a [f32]) -> f64 {
+        squared_distance(a, b)
+    }
+}
+
 /// Σ (a − b)², in f64 and in eight sums, which the compiler turns into vectors of whatever width it is inlined for. The sums
 /// are the same for all of them, and so is the result.
 #[inline(always)]
-pub(super) fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
+fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
     in_lanes(a, b, |a, b| {
         let difference = f64::from(a) - f64::from(b);
         difference * difference
@@ -125,6 +146,11 @@ mod tests {
         for (one, other, wanted) in [(0, 1, 0.0), (0, 2, 1.0), (0, 3, 2.0)] {
             assert!((distances.get(one, other) - wanted).abs() < 1e-7);
         }
+        let distances = euclidean_distances(&rows, 2).unwrap();
+        for (one, other, wanted) in [(0, 1, 0.0), (0, 2, 2.0_f64.sqrt()), (0, 3, 2.0)] {
+            assert!((distances.get(one, other) - wanted).abs() < 1e-6);
+        }
+        assert!(euclidean_distances(&rows, 3).is_err() && euclidean_distances(&rows, 0).is_err());
         assert!(cosine_distances(&rows, 3).is_err());
         assert!(cosine_distances(&rows, 0).is_err());
     }

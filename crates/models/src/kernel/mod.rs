@@ -3,21 +3,26 @@
 //! D_φ(τ, τ') = w_R · E_s |V^τ(s) − V^τ'(s)| + w_E · E_s W₂(P^k(· given s, τ), P^k(· given s, τ')) ,   s from the data,
 //!
 //! where P^k(· given s, τ) is what the world model expects of the latent after the first k actions of τ from s, and
-//! V^τ(s) = Σ_{t<k} γᵗ r̂_t + γᵏ Ĝ_{k−1} the return of doing so. Three ways to it:
+//! V^τ(s) = Σ_{t<k} γᵗ r̂_t + γᵏ Ĝ_{k−1} the return of doing so. Four ways to it:
 //!
-//! | mode | V and P^k | |
+//! | form | V and P^k | |
 //! |---|---|---|
-//! | [`MonteCarlo`] | imagined by the world model from each s | the reference |
+//! | [`MonteCarlo`] | sampled rollouts of the world model from each s | the reference |
 //! | [`Separable`] | an MLP each, from z alone; P^k is a point, so that W₂ is a distance of vectors | |
-//! | [`cosine_distances`] | 1 − ⟨k_χ(τ), k_χ(τ')⟩ | the default, one pass for each fragment |
+//! | [`euclidean_distances`] | ‖k_χ(τ) − k_χ(τ')‖ of an amortizer that was trained on D_φ | the default of the loop, one pass for each fragment |
+//! | [`cosine_distances`] | 1 − ⟨k_χ(τ), k_χ(τ')⟩ of an amortizer that was trained on z_T | the paper's default |
 //!
 //! The first two make [`Signatures`], a few numbers for each fragment, so rollouts grow with fragments and only arithmetic
-//! with pairs. [`agreement`] says how far two modes order pairs alike.
+//! with pairs. [`agreement`] says how far two forms order pairs alike. [`DistanceTable`] has signatures on the device, where
+//! a training batch takes its distances from.
 //!
-//! Departure: the paper's text has k = 4, its appendix k = 8 for the headline; the default is 8.
+//! Departures: the paper's text has k = 4, its appendix k = 8; the default is 16, all actions of a fragment, because a
+//! distance that ignores the second half of a fragment calls fragments equivalent that end differently. The paper does not
+//! say how many rollouts stand for P^k; the default draws 4 from each start. Both are settings.
 
 mod agreement;
 mod assignment;
+mod distance_table;
 mod distances;
 mod draw;
 mod monte_carlo;
@@ -31,7 +36,8 @@ use serde::{Deserialize, Serialize};
 
 pub use agreement::{Agreement, agreement, spearman};
 pub use assignment::assign;
-pub use distances::{Distances, cosine_distances};
+pub use distance_table::DistanceTable;
+pub use distances::{Distances, cosine_distances, euclidean, euclidean_distances};
 pub use monte_carlo::{MonteCarlo, visited};
 pub use separable::{Separable, SeparableConfig, SeparableLosses, Targets};
 pub use signatures::{Parts, Signatures};
@@ -68,17 +74,28 @@ impl Imagination for WorldModel {
     }
 }
 
-/// Which of the three is used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The form of D_φ that the loop compares segments by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum KernelMode {
-    /// Cosine distance of the amortizer's embeddings.
+pub enum KernelForm {
+    /// Distances between embeddings of an amortizer that was trained on D_φ: one pass for each segment.
     #[default]
-    LegacyCosine,
+    Amortized,
     /// Equation 1 with a value head and a latent transition.
-    SeparableVpk,
-    /// Equation 1 by imagination.
-    Mc,
+    Separable,
+    /// Equation 1 by sampled rollouts: the reference, which the other two approximate.
+    MonteCarlo,
+}
+
+impl KernelForm {
+    /// Its name in settings and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            KernelForm::Amortized => "amortized",
+            KernelForm::Separable => "separable",
+            KernelForm::MonteCarlo => "monte_carlo",
+        }
+    }
 }
 
 /// How W₂ is found in the Monte-Carlo reference.
@@ -96,17 +113,16 @@ pub enum Transport {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct KernelConfig {
-    /// Which kernel (paper §3.2: `legacy_cosine`).
-    pub mode: KernelMode,
     /// w_R, of the difference of returns; 0 switches it off.
     pub w_r: f64,
     /// w_E, of the distance of rollouts; 0 switches it off (paper, ablation A7).
     pub w_e: f64,
-    /// k, steps that are imagined, at most those of a fragment (paper, ablation A8: 8).
+    /// k, steps that are imagined, at most those of a fragment. The default is all 16 (paper: 4 in its text, 8 in ablation A8).
     pub horizon: usize,
     /// How many visited states s stand for the expectation.
     pub starts: usize,
-    /// Rollouts from each; one follows the means, more draw noise.
+    /// Rollouts from each start. Two or more draw noise; one follows the means, which is cheaper and no Monte Carlo. A
+    /// fragment costs `starts · samples · horizon` steps of the world model.
     pub samples: usize,
     /// How W₂ is found.
     pub transport: Transport,
@@ -121,12 +137,11 @@ pub struct KernelConfig {
 impl Default for KernelConfig {
     fn default() -> Self {
         KernelConfig {
-            mode: KernelMode::default(),
             w_r: 1.0,
             w_e: 1.0,
-            horizon: 8,
+            horizon: dataset::FRAGMENT_LENGTH,
             starts: 16,
-            samples: 1,
+            samples: 4,
             transport: Transport::default(),
             discount: 0.99,
             seed: 0,
@@ -136,6 +151,11 @@ impl Default for KernelConfig {
 }
 
 impl KernelConfig {
+    /// Whether both say the same distances of the same world model and data: all but how many rollouts are imagined at once.
+    pub fn is_same(&self, other: &KernelConfig) -> bool {
+        *self == KernelConfig { rollouts: self.rollouts, ..*other }
+    }
+
     /// Everything that is wrong with it.
     pub fn validate(&self) -> Result<()> {
         let KernelConfig { w_r, w_e, horizon, starts, samples, discount, rollouts, .. } = *self;

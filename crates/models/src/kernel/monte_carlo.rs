@@ -2,8 +2,8 @@
 //!
 //! Each fragment's first k actions are imagined from the same |s| starts, m times from each. From a start the rollouts give
 //! V^τ(s), their mean return, and P^k(· given s, τ), either as the diagonal Gaussian with the moments of the m last priors,
-//! mean = E m_i and variance = E σ_i² + Var m_i, or as the m last latents themselves. With m = 1 the rollout follows the
-//! means and P^k is its last prior.
+//! mean = E m_i and variance = E σ_i² + Var m_i, or as the m last latents themselves. **m ≥ 2 rollouts draw noise. m = 1 does
+//! not**: the rollout follows the means and P^k is its last prior, a deterministic stand-in that has to be asked for.
 //!
 //! **The noise is the same for every fragment.** Only then does a fragment have distance zero from its copy with finitely
 //! many samples, and differences between fragments are not buried under differences between draws.

@@ -4,9 +4,9 @@
 //! enough for a diagonal Gaussian: W₂² = ‖m − m'‖² + ‖σ − σ'‖², so the Gaussian is the point (m, σ).
 
 use super::assignment::assign;
-use super::distances::{Distances, squared_distance};
+use super::distances::{Distances, apart};
+use super::draw::distinct;
 use crate::error::{Error, Result};
-use crate::vectorised::vectorised;
 
 /// N fragments as what follows from them.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,11 +94,29 @@ impl Signatures {
 
     /// D_φ between all pairs. A side with weight 0 is not computed.
     pub fn distances(&self, w_r: f64, w_e: f64) -> Distances {
-        Distances::between(self.len(), |one, other| {
-            let value = if w_r == 0.0 { 0.0 } else { w_r * self.value_part(one, other) };
-            let rollout = if w_e == 0.0 { 0.0 } else { w_e * self.rollout_part(one, other) };
-            value + rollout
-        })
+        Distances::between(self.len(), |one, other| self.distance((one, other), w_r, w_e))
+    }
+
+    /// D_φ of one pair. A side with weight 0 is not computed.
+    pub fn distance(&self, (one, other): (usize, usize), w_r: f64, w_e: f64) -> f64 {
+        let value = if w_r == 0.0 { 0.0 } else { w_r * self.value_part(one, other) };
+        let rollout = if w_e == 0.0 { 0.0 } else { w_e * self.rollout_part(one, other) };
+        value + rollout
+    }
+
+    /// The mean of D_φ over pairs of different fragments, drawn without repetition; zero for fewer than two fragments.
+    pub fn mean_distance(&self, w_r: f64, w_e: f64, pairs: usize, seed: u64) -> f64 {
+        let count = self.len();
+        let drawn = distinct(seed, b"kernel scale", count * count, pairs).into_iter();
+        let drawn: Vec<(usize, usize)> =
+            drawn.map(|at| (at / count, at % count)).filter(|(one, other)| one != other).collect();
+        let sum: f64 = drawn.iter().map(|pair| self.distance(*pair, w_r, w_e)).sum();
+        sum / drawn.len().max(1) as f64
+    }
+
+    /// How many starts a fragment was imagined from, and how many points and numbers its clouds have.
+    pub(super) fn shape(&self) -> (usize, usize, usize) {
+        (self.starts, self.points, self.width)
     }
 
     /// Coordinates for algorithms that want points, such as KMeans: rows whose squared Euclidean distance is
@@ -130,12 +148,6 @@ impl Signatures {
     fn rollout_part(&self, one: usize, other: usize) -> f64 {
         let clouds = self.clouds(one).zip(self.clouds(other));
         clouds.map(|(one, other)| wasserstein(one, other, self.width)).sum::<f64>() / self.starts as f64
-    }
-}
-
-vectorised! {
-    fn apart<'a>(one: &'a [f32], other: &'a [f32]) -> f64 {
-        squared_distance(one, other)
     }
 }
 

@@ -6,6 +6,7 @@ use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
+use crate::amortizer::{self, Amortizer, AmortizerConfig, Metric, Target};
 use crate::noise;
 use crate::ops::Form;
 use crate::parameters::{Parameters, Precision};
@@ -106,8 +107,9 @@ fn fragments(count: usize, seed: u64) -> FragmentBatch {
     FragmentBatch { features: draw(LATENT), states: draw(1), actions: draw(ACTIONS), rewards: None, returns: None }
 }
 
+/// Rollouts that follow the means: what they give is known in closed form.
 fn config() -> KernelConfig {
-    KernelConfig { horizon: 4, starts: 5, ..KernelConfig::default() }
+    KernelConfig { horizon: 4, starts: 5, samples: 1, ..KernelConfig::default() }
 }
 
 fn starts() -> Start {
@@ -225,6 +227,95 @@ fn rollouts_grow_with_fragments_and_not_with_pairs() {
         assert_eq!(signatures.values(6), whole.values(6));
         assert!(signatures.clouds(6).eq(whole.clouds(6)));
     }
+}
+
+#[test]
+fn the_reference_samples_unless_it_is_asked_not_to() {
+    let batch = fragments(3, 1);
+    let by_default = KernelConfig { horizon: 4, starts: 5, ..KernelConfig::default() };
+    assert!(by_default.samples > 1);
+    let with = |samples, seed| signatures_of(KernelConfig { samples, seed, ..by_default }, &batch);
+    let (one, other) = (with(by_default.samples, 1), with(by_default.samples, 2));
+    assert_ne!(one.values(0), other.values(0), "noise is drawn by the seed");
+    assert_eq!(one, with(by_default.samples, 1), "and by nothing else");
+    assert_eq!(with(1, 1), with(1, 2), "one rollout follows the means");
+    assert_ne!(one.values(0), with(1, 1).values(0));
+    // The default takes all actions of a fragment: the last one counts.
+    assert_eq!(by_default.horizon.max(dataset::FRAGMENT_LENGTH), KernelConfig::default().horizon);
+}
+
+#[test]
+fn a_batch_has_the_distances_of_its_signatures() {
+    let batch = fragments(9, 1);
+    // Far from the origin, where products of f32 would lose what distances are made of.
+    let batch = FragmentBatch { actions: (batch.actions * 0.1).unwrap(), ..batch };
+    let far = Start { features: (starts().features + 30.0).unwrap(), states: starts().states };
+    let world = LinearWorld::default();
+    let kernel = MonteCarlo::new(&world, &far, KernelConfig { samples: 3, ..config() }).unwrap();
+    let signatures = kernel.signatures([Ok(batch)]).unwrap();
+    let chosen = [7_u32, 2, 2, 0, 5];
+    for (w_r, w_e) in [(1.0, 0.0), (0.0, 1.0), (0.5, 2.0)] {
+        let table = DistanceTable::new(&signatures, w_r, w_e, &Device::Cpu).unwrap();
+        assert_eq!(table.len(), 9);
+        let found = table.between(&Tensor::new(&chosen, &Device::Cpu).unwrap()).unwrap();
+        let found: Vec<Vec<f32>> = found.to_vec2().unwrap();
+        let exact = signatures.distances(w_r, w_e);
+        let mean = exact.condensed().iter().sum::<f64>() / 36.0;
+        for (row, one) in chosen.iter().enumerate() {
+            for (column, other) in chosen.iter().enumerate() {
+                let wanted = exact.get(*one as usize, *other as usize);
+                let error = (f64::from(found[row][column]) - wanted).abs();
+                assert!(error < 2e-3 * mean, "{one} {other}: {} {wanted}", found[row][column]);
+            }
+        }
+        let drawn = signatures.mean_distance(w_r, w_e, usize::MAX, 0);
+        assert!((drawn / mean - 1.0).abs() < 1e-9, "{drawn} {mean}");
+    }
+    let sampled = KernelConfig { samples: 3, transport: Transport::Assignment, ..config() };
+    assert!(DistanceTable::new(&signatures_of(sampled, &fragments(2, 1)), 1.0, 1.0, &Device::Cpu).is_err());
+}
+
+#[test]
+fn an_amortizer_learns_the_distances_of_the_kernel() {
+    let kernel = KernelConfig { samples: 4, ..config() };
+    let (lessons, held_out) = (fragments(256, 11), fragments(64, 12));
+    let signatures = signatures_of(kernel, &lessons);
+    let scale = signatures.mean_distance(kernel.w_r, kernel.w_e, 2000, 0);
+    let table = DistanceTable::new(&signatures, kernel.w_r, kernel.w_e, &Device::Cpu).unwrap();
+    let shape = AmortizerConfig {
+        width: 32,
+        layers: 1,
+        heads: 2,
+        embedding: 16,
+        horizon: STEPS,
+        metric: Some(Metric { kernel, scale }),
+        ..AmortizerConfig::default()
+    };
+    let mut parameters = Parameters::new(&Device::Cpu, Precision::F32, 3);
+    let widths = Widths { features: LATENT, states: 1, actions: ACTIONS };
+    let amortizer = Amortizer::new(&mut parameters.root(), shape, widths).unwrap();
+    let mut optimizer = AdamW::new(&parameters, AdamWConfig::default()).unwrap();
+    for at in 0..300_u32 {
+        let rows: Vec<u32> = (0..64).map(|row| (row * 4 + at % 4) % 256).collect();
+        let rows = Tensor::from_vec(rows, 64, &Device::Cpu).unwrap();
+        // D_φ does not look at states or features, and neither does its student.
+        let nothing = Tensor::zeros((64, STEPS, 0), DType::F32, &Device::Cpu).unwrap();
+        let actions = lessons.actions.index_select(&rows, 0).unwrap();
+        let batch = FragmentBatch { features: nothing.clone(), states: nothing, actions, rewards: None, returns: None };
+        let distances = table.between(&rows).unwrap();
+        let target = Target::Distances { distances: &distances, scale };
+        let loss = amortizer::loss(&amortizer.embed(&batch).unwrap(), target).unwrap();
+        let gradients = parameters.gradients(&loss.backward().unwrap()).unwrap();
+        optimizer.step(&parameters, &gradients, 3e-3 * (1.0 - f64::from(at) / 300.0)).unwrap();
+    }
+    let truth = signatures_of(kernel, &held_out).distances(kernel.w_r, kernel.w_e);
+    let embedded: Vec<f32> = amortizer.embed(&held_out).unwrap().flatten_all().unwrap().to_vec1().unwrap();
+    let found = euclidean_distances(&embedded, 16).unwrap();
+    let rho = agreement(&truth, &found, usize::MAX, 0).unwrap().spearman.unwrap();
+    assert!(rho > 0.9, "{rho}");
+    // In units of D_φ: no factor has to be found again.
+    let mean = |distances: &Distances| distances.condensed().iter().sum::<f64>() / distances.condensed().len() as f64;
+    assert!((mean(&found) / mean(&truth) - 1.0).abs() < 0.1, "{} {}", mean(&found), mean(&truth));
 }
 
 #[test]

@@ -1,0 +1,108 @@
+//! D_φ of a world model on a dataset, by sampled rollouts: what the amortizer and the separable form learn, and what every
+//! form is compared with.
+//!
+//! The starts s are states that the training episodes visit. They, the noise and the weights are given by a
+//! [`KernelConfig`], so a form that stores the configuration it learned from can be compared with the very same distances.
+
+use dataset::probe;
+use models::kernel::{Distances, KernelConfig, MonteCarlo, Signatures, Targets, visited};
+use models::{FragmentBatch, FragmentTable, WorldModel, WorldModelConfig};
+use skills::SegmentConfig;
+
+use crate::cycle::classes::ClassSettings;
+use crate::cycle::demonstrations::Demonstrations;
+use crate::cycle::settings::CycleSettings;
+use crate::error::{Error, Result};
+use crate::prepared::{Prepared, starts};
+use crate::run::Loaded;
+use crate::windows::Windows;
+
+/// Windows that are handed to the world model at once; it imagines them in parts of its own.
+const CHUNK: usize = 64;
+
+/// Which D_φ a world model teaches, and how demonstrations are cut into the segments that it is used on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DistanceSettings {
+    /// How episodes are cut.
+    pub segments: SegmentConfig,
+    /// The weights, horizon, starts and samples of D_φ.
+    pub classes: ClassSettings,
+}
+
+impl From<&CycleSettings> for DistanceSettings {
+    fn from(cycle: &CycleSettings) -> DistanceSettings {
+        DistanceSettings { segments: cycle.segments.clone(), classes: cycle.classes.clone() }
+    }
+}
+
+/// The Monte-Carlo reference.
+pub struct Reference<'a> {
+    monte_carlo: MonteCarlo<'a, WorldModel>,
+    kernel: KernelConfig,
+}
+
+impl<'a> Reference<'a> {
+    /// Draws the starts from the training episodes.
+    ///
+    /// # Errors
+    /// On a horizon that the world model or the fragments do not have.
+    pub fn new(
+        prepared: &Prepared,
+        world_model: &'a Loaded<WorldModel, WorldModelConfig>,
+        table: &FragmentTable,
+        kernel: KernelConfig,
+    ) -> Result<Reference<'a>> {
+        let (index, model) = (&prepared.training, &world_model.model);
+        let longest = index.length().min(model.config().horizon);
+        if kernel.horizon > longest {
+            return Err(Error::Settings(vec![format!(
+                "the kernel's `horizon` is {}, and the world model and the fragments have {longest} steps; set it to \
+                 {longest} or less",
+                kernel.horizon
+            )]));
+        }
+        let step = (index.len() / kernel.starts.max(1)).max(1);
+        let chosen: Vec<usize> = index.iter().step_by(step).map(|(_, fragment)| fragment.frames.start).collect();
+        let starts = visited(&table.gather(&chosen, 1)?, kernel.starts, kernel.seed)?;
+        Ok(Reference { monte_carlo: MonteCarlo::new(model, &starts, kernel)?, kernel })
+    }
+
+    /// What follows from each window.
+    pub fn signatures(&self, windows: &Windows) -> Result<Signatures> {
+        let chunks = windows.chunks(CHUNK);
+        Ok(self
+            .monte_carlo
+            .signatures(chunks.iter().map(|chunk| windows.actions(chunk).map_err(Error::for_trainer)))?)
+    }
+
+    /// D_φ between all pairs.
+    pub fn distances(&self, signatures: &Signatures) -> Distances {
+        self.monte_carlo.distances(signatures)
+    }
+
+    /// What the separable form learns of some windows.
+    pub(crate) fn targets(&self, windows: &FragmentBatch) -> Result<Targets> {
+        Ok(self.monte_carlo.targets(windows)?)
+    }
+
+    /// D_φ's settings.
+    pub fn kernel(&self) -> KernelConfig {
+        self.kernel
+    }
+}
+
+/// The windows that D_φ is taught on: those of `count` training fragments, stratified by task, and those of all segments of
+/// the training demonstrations.
+pub(crate) fn lessons(
+    prepared: &Prepared,
+    table: &FragmentTable,
+    segments: &SegmentConfig,
+    count: usize,
+    kernel: KernelConfig,
+) -> Result<Windows> {
+    let chosen = starts(&prepared.training, &probe(&prepared.training, count, kernel.seed));
+    let demonstrations = Demonstrations::new(prepared, segments)?;
+    let ids = demonstrations.segments_of(&demonstrations.which(false));
+    let of_segments = Windows::of_segments(prepared, &demonstrations, &ids, kernel.horizon, table)?;
+    Windows::of_fragments(table, &chosen, kernel.horizon)?.followed_by(&of_segments)
+}
