@@ -36,10 +36,14 @@ def table(columns, rows):
 
 def refusals(candidates):
     """How many the gates refused: by soundness, by return."""
-    figures = [candidate["figures"] for candidate in candidates if not candidate["figures"]["admitted"]]
-    unsound = sum(1 for one in figures if one["soundness"] and one["soundness"]["mean"] > one["soundness"]["epsilon"])
-    changed = sum(1 for one in figures if one["returns"] and not one["returns"]["equivalent"])
-    return unsound, changed
+    judgements = [candidate["judgement"] for candidate in candidates if not candidate["judgement"]["admitted"]]
+    failed = lambda gate: sum(1 for one in judgements if figure(one, gate)["verdict"] == "failed")
+    return failed("soundness"), failed("returns")
+
+
+def figure(judgement, gate):
+    """What a gate measured about a candidate."""
+    return next(one for one in judgement["figures"] if one["gate"] == gate)
 
 
 def is_motion(name, bodies):
@@ -134,14 +138,15 @@ def motor_library(folder):
     rows = []
     for suite in SUITES:
         for entry in read(folder, suite)[0][0]["skills"][0]["entries"]:
-            figures = entry["figures"]
-            if entry["motions"] > 1 and figures:
-                returns = figures["returns"]
+            judgement = entry["judgement"]
+            if entry["motions"] > 1 and judgement:
+                soundness, returns = figure(judgement, "soundness"), figure(judgement, "returns")
                 rows.append([
                     suite, f"`{entry['entry']['name']}`", str(entry["motions"]), str(entry["entry"]["uses"]),
                     f"{entry['entry']['gain']:.1f}",
-                    f"{figures['soundness']['mean']:.2f} ({figures['soundness']['epsilon']:.2f})",
-                    f"{returns['size']:.3f} to {returns['bound']:.3f} ({returns['margin']:.3f})", f"{figures['control']:.3f}",
+                    f"{soundness['value']:.2f} ({soundness['limit']:.2f})",
+                    f"{returns['value']:.3f} to {returns['high']:.3f} ({returns['limit']:.3f})",
+                    f"{returns['details']['control']:.3f}",
                     f"`{entry['entry']['body']}`",
                 ])
     table(["suite", "entry", "motions", "uses", "nats", "mean D_φ (ε_t)", "change of return (ε)", "standing still", "body"], rows)

@@ -13,6 +13,7 @@
 #![expect(clippy::print_stdout, reason = "this is what it is for")]
 
 #[path = "../tests/gates/linear_world.rs"]
+#[expect(dead_code, reason = "the tests use more of it")]
 mod linear_world;
 
 use clustering::{BootstrapConfig, bootstrap_mean};

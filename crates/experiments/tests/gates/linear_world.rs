@@ -296,7 +296,7 @@ pub(crate) fn candidate(first_segments: &[usize], gain: f64) -> Candidate {
         arguments: Vec::new(),
         expansion: String::new(),
         steps: Some(*first..first + BODY),
-        own: vec![*first..first + BODY],
+        own: std::iter::once(*first..first + BODY).collect(),
     };
     Candidate {
         name: "fn_0".to_owned(),

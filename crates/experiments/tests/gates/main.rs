@@ -150,6 +150,12 @@ fn differences_of_values_are_those_of_the_closed_form() {
         let exact = recording.world.value(z, &other[at].actions) - recording.world.value(z, &recorded[at].actions);
         assert!((another - one - exact).abs() < 1e-3 * exact.abs().max(1.0), "{another} − {one} against {exact}");
     }
+    // The same offset of all actions changes V by the same amount from every start.
+    let offset = trials(&|first| recording.rows(first..first + 2).iter().map(|one| one + 0.5).collect());
+    let exact = 0.5 * recording.world.sensitivity().iter().sum::<f64>();
+    for (one, another) in values(&recorded, 64).into_iter().zip(values(&offset, 64)) {
+        assert!((another - one - exact).abs() < 1e-3 * exact.abs().max(1.0), "{another} − {one} against {exact}");
+    }
     // A trial that is cut is as long as the limit; and its value does not depend on the other trials.
     let cut: Vec<Trial> = recorded
         .iter()
