@@ -28,7 +28,7 @@ use crate::cycle::classes::Classes;
 use crate::cycle::corpus::{Corpus, Subject};
 use crate::cycle::demonstrations::{Demonstrations, rows};
 use crate::cycle::gates::{Figures, Gates, Scene};
-use crate::cycle::refactoring::grown;
+use crate::cycle::refactoring::{Grown, grown};
 use crate::cycle::settings::CycleSettings;
 use crate::cycle::skill_scores::{replay, skill_phases};
 use crate::cycle::summary::Refactored;
@@ -220,9 +220,10 @@ impl Bench<'_> {
         let gates = Gates::new(scene, &cycle.gates, mix(self.seed, b"verifier"));
         let mut told = |candidate: &_, figures: &_| tell(Told::Judged { candidate, figures });
         let refactored = grown(&gates, None, &cycle.refactor, 1, self.stop, &mut told)?;
-        let Some(refactored) = refactored else { return Ok(None) };
+        let Some(Grown { summary: refactored, .. }) = refactored else { return Ok(None) };
 
-        let (written, compiled) = corpus.compiled(&refactored.library, cycle.refactor.strategy)?;
+        let compiled = corpus.compiled(&refactored.library, cycle.refactor.strategy)?;
+        let written = &compiled.programs;
         let count = demonstrations.all.len();
         let calling = |held_out: bool| {
             demonstrations.which(held_out).into_iter().filter(|at| compiled.rewritten[count + at]).count()
@@ -232,7 +233,7 @@ impl Bench<'_> {
             .entries()
             .iter()
             .map(|entry| MotorEntry {
-                motions: motions_in(&written.store, &written.signature, &entry.name),
+                motions: motions_in(written.store(), written.signature(), &entry.name),
                 figures: (refactored.candidates.iter())
                     .find(|candidate| candidate.figures.admitted && candidate.name == entry.name)
                     .map(|candidate| candidate.figures.clone()),

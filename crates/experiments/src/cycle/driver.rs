@@ -26,7 +26,7 @@ use std::time::Instant;
 
 use candle_core::Device;
 use clustering::{KMeansConfig, Points, kmeans};
-use compression::Library;
+use compression::{Library, Programs};
 use language::TermId;
 use models::FragmentTable;
 use models::emitter::{Growth, Vocabulary, WordVocabulary};
@@ -41,7 +41,7 @@ use super::classes::Classes;
 use super::corpus::{Corpus, Written};
 use super::demonstrations::Demonstrations;
 use super::gates::{Figures, Gates, Scene};
-use super::refactoring::grown;
+use super::refactoring::{Grown, grown, read};
 use super::samples::Samples;
 use super::settings::{CycleSettings, RunSettings};
 use super::skill_scores::{replay, skill_phases, skill_tasks};
@@ -216,15 +216,17 @@ impl Driver<'_, '_> {
         let mut library = Library::new();
         let (mut wake, mut sleep, mut refactored) = (Vec::new(), Vec::new(), Vec::<Refactored>::new());
         let mut vocabulary = Vocabulary::new();
+        let mut programs = None;
         for t in 1..=self.settings.cycle.iterations {
             let folder = self.options.out.join(format!("t{t}"));
             let before = if t > 1 { Some(self.options.out.join(format!("t{}", t - 1))) } else { None };
             let names = (format!("t{t}"), folder.clone());
             wake.push(self.wake(&world, &library, &mut vocabulary, names, before.as_deref())?);
             sleep.push(self.sleep(&world, t, &folder)?);
-            let found = self.refactor(&world, refactored.last(), t, &folder)?;
-            library = found.library.clone();
-            refactored.push(found);
+            let found = self.refactor(&world, programs.as_ref(), t, &folder)?;
+            library = found.summary.library.clone();
+            programs = Some(found.programs);
+            refactored.push(found.summary);
         }
         let names = ("with".to_owned(), self.options.out.join("with"));
         let with_library = self.wake(&world, &library, &mut Vocabulary::new(), names, None)?;
@@ -289,7 +291,9 @@ impl Driver<'_, '_> {
         (name, folder): (String, PathBuf),
         before: Option<&Path>,
     ) -> Going<WakeResult> {
-        let (mut written, compiled) = world.corpus.compiled(library, self.settings.cycle.refactor.strategy)?;
+        let (strategy, horizon) = (self.settings.cycle.refactor.strategy, self.settings.cycle.horizon_segments);
+        let compiled = world.corpus.compiled(library, strategy)?;
+        let mut written = world.corpus.written(&compiled, strategy, horizon)?;
         let old = vocabulary.clone();
         vocabulary.extend_with_signature(&written.store, &written.signature);
         let programs = training_programs(world, &written);
@@ -357,12 +361,13 @@ impl Driver<'_, '_> {
     }
 
     /// F_t from F_{t−1} and the programs as that left them: candidates through the gates, then pruning.
-    fn refactor(&mut self, world: &World, last: Option<&Refactored>, t: u32, folder: &Path) -> Going<Refactored> {
+    fn refactor(&mut self, world: &World, last: Option<&Programs>, t: u32, folder: &Path) -> Going<Grown> {
         let path = folder.join("refactor.json");
         let done: Option<Refactored> = existing(&path)?;
         self.stage(&format!("t{t} refactor"), done.is_some())?;
-        if let Some(done) = done {
-            return Ok(done);
+        if let Some(summary) = done {
+            let programs = read(&world.corpus, &summary)?;
+            return Ok(Grown { summary, programs });
         }
         let (prepared, cycle) = (self.prepared, &self.settings.cycle);
         let World { demonstrations, corpus, classes, training, .. } = world;
@@ -380,7 +385,7 @@ impl Driver<'_, '_> {
         let (stop, tell) = (self.options.stop, &mut self.options.tell);
         let mut told = |candidate: &_, figures: &_| tell(Told::Judged { candidate, figures });
         let found = grown(&gates, last, &cycle.refactor, t, stop, &mut told)?.ok_or(Stopped::Told)?;
-        write_json(&path, &found)?;
+        write_json(&path, &found.summary)?;
         Ok(found)
     }
 
