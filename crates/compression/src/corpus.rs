@@ -101,7 +101,10 @@ impl Corpus {
                 }
                 typed.insert(program, true);
             }
-            encoded.push(dictionary.encode(&mut terms, program));
+            match dictionary.encode(store, &mut terms, program) {
+                Ok(root) => encoded.push(root),
+                Err(error) => problems.push((index, ProgramProblem::Untyped(error.to_string()))),
+            }
         }
         if !problems.is_empty() {
             return Err(CorpusError { problems });

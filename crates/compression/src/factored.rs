@@ -111,6 +111,21 @@ impl Factored {
         self.entries.iter().map(|entry| counts[entry.symbol.0 as usize]).collect()
     }
 
+    /// How often each constant is called when the programs run, by its number: a call in the body of an entry counts once for
+    /// each call of the entry.
+    pub(crate) fn calls_made(&self) -> Vec<u64> {
+        let mut made = self.counts(&self.programs);
+        // Callers before what they call, so that each entry's own number is settled when it is passed on.
+        for &index in self.definition_order().iter().rev() {
+            let entry = &self.entries[index];
+            let times = made[entry.symbol.0 as usize];
+            for (total, n) in made.iter_mut().zip(self.counts(&[entry.body])) {
+                *total = total.saturating_add(times.saturating_mul(n));
+            }
+        }
+        made
+    }
+
     /// How often each constant occurs in the given terms, by its number.
     pub(crate) fn counts(&self, roots: &[TermId]) -> Vec<u64> {
         let mut count = vec![0u64; self.terms.len()];

@@ -110,6 +110,31 @@ impl Grammar {
         }
     }
 
+    /// The description length in nats of each program from `estimated_on` on, with probabilities estimated on the programs
+    /// before it and on the library alone.
+    ///
+    /// Productions that only the later programs use are known to the grammar, at no use: it knows every word, but not how
+    /// often it occurs.
+    pub(crate) fn costs_after(&self, corpus: &Factored, estimated_on: usize) -> Vec<f64> {
+        let slots = self.slots_with_entries(corpus);
+        let (first, later) = corpus.programs.split_at(estimated_on.min(corpus.programs.len()));
+        let mut description = self.describe(&Factored { programs: first.to_vec(), ..corpus.clone() });
+        let mut counted = Vec::with_capacity(later.len());
+        for &program in later {
+            let (mut uses, mut variables) = (Uses::new(), 0.0);
+            self.count(corpus, &slots, self.program, &[program], &mut uses, &mut variables);
+            for &production in uses.keys() {
+                description.programs.entry(production).or_insert(0);
+            }
+            counted.push((uses, variables));
+        }
+        let prices = self.prices(&description, Probabilities::Estimated);
+        let cost = |(uses, variables): &(Uses, f64)| {
+            uses.iter().map(|(production, &n)| n as f64 * prices[production]).sum::<f64>() + variables
+        };
+        counted.iter().map(cost).collect()
+    }
+
     /// Additive weights near the description length, in thousandths of a nat: each constant at its mean price now. The
     /// search minimises these; the candidates it finds are then compared by [`Grammar::cost`].
     pub(crate) fn weights(&self, corpus: &Factored, probabilities: Probabilities) -> Weights {

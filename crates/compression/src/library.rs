@@ -313,6 +313,38 @@ impl Library {
     }
 }
 
+/// The signature with entries defined whose bodies are terms of `store`, in the order in which [`Library::define`] does it.
+pub(crate) fn define_terms(
+    store: &mut TermStore,
+    base: &Signature,
+    entries: &[(&str, TermId)],
+) -> Result<Signature, LibraryError> {
+    let names: BTreeSet<&str> = entries.iter().map(|&(name, _)| name).collect();
+    let mut signature = base.clone();
+    let mut left: Vec<(&str, TermId, Vec<&str>)> =
+        entries.iter().map(|&(name, body)| (name, body, callees(&names, store, base, body))).collect();
+    while !left.is_empty() {
+        let before = left.len();
+        let mut waiting = Vec::new();
+        for (name, body, callees) in left {
+            if callees.iter().any(|callee| signature.find(store, callee).is_none()) {
+                waiting.push((name, body, callees));
+                continue;
+            }
+            let problem = |reason: String| LibraryError {
+                problems: vec![LibraryProblem::Body { name: name.to_owned(), reason }],
+            };
+            signature.define(store, name, body).map_err(|error| problem(error.to_string()))?;
+        }
+        left = waiting;
+        if left.len() == before {
+            let problems = left.iter().map(|&(name, ..)| LibraryProblem::Cycle { name: name.to_owned() }).collect();
+            return Err(LibraryError { problems });
+        }
+    }
+    Ok(signature)
+}
+
 /// The entries that a body calls, of those that there are. What has the name of a constant of `base` is that constant.
 fn callees<'l>(names: &BTreeSet<&'l str>, store: &TermStore, base: &Signature, body: TermId) -> Vec<&'l str> {
     let called = store.constants(body).into_iter().filter(|&name| base.get(name).is_none());

@@ -1,12 +1,14 @@
 //! A library and programs that call it, as a factored corpus of the compressor, and back.
 
 use language::{Signature, TermId as TreeId, TermStore};
+use rustc_hash::FxHashMap;
 
 use crate::corpus::{CorpusError, ProgramProblem};
 use crate::factored::{Entry, Factored};
 use crate::grammar::Probabilities;
-use crate::library::{Library, LibraryEntry, LibraryError};
+use crate::library::{self, LibraryEntry, LibraryError};
 use crate::objective::{Measure, Objective};
+use crate::programs::Programs;
 use crate::term::{TermId, Terms};
 use crate::typed::Dictionary;
 
@@ -57,14 +59,9 @@ impl DescriptionLength {
 /// The description length of programs and the library that they call, in nats.
 ///
 /// The productions of the programs as they would be without a library stay available at no use, so the figure depends on
-/// what was factored and how, not on the step of the way at which it is measured.
-pub fn description_length(
-    store: &TermStore,
-    base: &Signature,
-    library: &Library,
-    programs: &[TreeId],
-) -> Result<DescriptionLength, LoadError> {
-    let loaded = Loaded::new(store, base, library, programs)?;
+/// what was factored and how, not on the step at which it is measured.
+pub fn description_length(programs: &Programs) -> Result<DescriptionLength, LoadError> {
+    let loaded = Loaded::new(programs)?;
     Ok(loaded.description_length(&loaded.objective(), &loaded.corpus))
 }
 
@@ -88,51 +85,35 @@ pub fn read_programs<S: AsRef<str>>(
     if problems.is_empty() { Ok(read) } else { Err(CorpusError { problems }) }
 }
 
-/// A library and programs, read.
+/// A library and programs as a factored corpus.
 pub(crate) struct Loaded {
     pub(crate) dictionary: Dictionary,
     pub(crate) corpus: Factored,
 }
 
 impl Loaded {
-    /// `programs` are terms of `store` over the primitives of `base` and the library's entries.
-    pub(crate) fn new(
-        store: &TermStore,
-        base: &Signature,
-        library: &Library,
-        programs: &[TreeId],
-    ) -> Result<Self, LoadError> {
-        let mut dictionary = Dictionary::new(store.clone(), base.clone());
+    pub(crate) fn new(programs: &Programs) -> Result<Self, LoadError> {
+        let Programs { origin, base, library, store, signature, terms: trees } = programs;
+        let mut dictionary = Dictionary::new(origin.clone(), base.clone());
         let mut terms = Terms::new();
         dictionary.reserve_names(&mut terms);
-        let signature = library.define(&mut dictionary.store, base)?;
-        let mut problems = Vec::new();
-        let mut encoded: rustc_hash::FxHashMap<TreeId, TermId> = Default::default();
-        let mut roots = Vec::with_capacity(programs.len());
-        for (index, &program) in programs.iter().enumerate() {
-            if let Some(&known) = encoded.get(&program) {
-                roots.push(known);
-            } else if !dictionary.store.is_closed(program) {
-                problems.push((index, ProgramProblem::Open));
-            } else if let Err(errors) = language::infer(&mut dictionary.store, &signature, program) {
-                let messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
-                problems.push((index, ProgramProblem::Untyped(messages.join("; "))));
-            } else {
-                let root = dictionary.encode(&mut terms, program);
-                encoded.insert(program, root);
-                roots.push(root);
-            }
-        }
-        if !problems.is_empty() {
-            return Err(CorpusError { problems }.into());
+        let mut encoded: FxHashMap<TreeId, TermId> = FxHashMap::default();
+        let mut roots = Vec::with_capacity(trees.len());
+        for &program in trees {
+            roots.push(match encoded.get(&program) {
+                Some(&known) => known,
+                None => {
+                    let root = dictionary.encode(store, &mut terms, program)?;
+                    encoded.insert(program, root);
+                    root
+                }
+            });
         }
         let mut entries = Vec::with_capacity(library.len());
         for entry in library.entries() {
             // The library is defined, so every body is there and has its λ.
-            let body = signature.find(&dictionary.store, &entry.name).and_then(language::Entry::body);
-            let Some(body) = body.and_then(|body| dictionary.encode_body(&mut terms, body, entry.arity)) else {
-                continue;
-            };
+            let Some(body) = signature.find(store, &entry.name).and_then(language::Entry::body) else { continue };
+            let Some(body) = dictionary.encode_body(store, &mut terms, body, entry.arity)? else { continue };
             let symbol = dictionary.reserve_name(&mut terms, &entry.name)?;
             entries.push(Entry { symbol, arity: entry.arity, body });
         }
@@ -153,36 +134,23 @@ impl Loaded {
         DescriptionLength { programs: nats(cost.programs), library: nats(cost.library) }
     }
 
-    /// The programs of a corpus over this dictionary, as text.
-    pub(crate) fn programs(&self, corpus: &Factored) -> Result<Vec<String>, LoadError> {
-        let mut store = self.dictionary.store.clone();
-        let mut shown: rustc_hash::FxHashMap<TermId, String> = Default::default();
-        let mut programs = Vec::with_capacity(corpus.programs.len());
-        for &program in &corpus.programs {
-            if let Some(known) = shown.get(&program) {
-                programs.push(known.clone());
-                continue;
-            }
-            let tree = self.dictionary.decode(&mut store, &corpus.terms, program)?;
-            let text = language::print(&store, tree);
-            shown.insert(program, text.clone());
-            programs.push(text);
-        }
-        Ok(programs)
-    }
-
-    /// The entries of a corpus over this dictionary: what `known` says of each, with body, type and uses as they are now.
-    pub(crate) fn entries(
+    /// A corpus over this dictionary as programs with their library. `from` is what was loaded; `known` says of each entry
+    /// what is not in the corpus, and body, type and uses are those of now.
+    pub(crate) fn written(
         &self,
+        from: &Programs,
         corpus: &Factored,
         known: impl Fn(&str) -> Option<LibraryEntry>,
-    ) -> Result<Vec<LibraryEntry>, LoadError> {
+    ) -> Result<Programs, LoadError> {
         let mut store = self.dictionary.store.clone();
-        let signature = self.dictionary.define(&mut store, corpus);
+        let mut bodies = Vec::with_capacity(corpus.entries.len());
+        for entry in &corpus.entries {
+            let body = self.dictionary.decode_body(&mut store, &corpus.terms, entry.body, entry.arity)?;
+            bodies.push((corpus.terms.name(entry.symbol), body));
+        }
+        let signature = library::define_terms(&mut store, &from.base, &bodies)?;
         let mut entries = Vec::with_capacity(corpus.entries.len());
-        for (entry, uses) in corpus.entries.iter().zip(corpus.uses()) {
-            let name = corpus.terms.name(entry.symbol);
-            let tree = self.dictionary.decode_body(&mut store, &corpus.terms, entry.body, entry.arity)?;
+        for ((entry, uses), &(name, body)) in corpus.entries.iter().zip(corpus.uses()).zip(&bodies) {
             let scheme = signature.find(&store, name).map(|entry| entry.scheme);
             let known = known(name);
             entries.push(LibraryEntry {
@@ -193,9 +161,28 @@ impl Loaded {
                 gain: known.as_ref().map_or(0.0, |known| known.gain),
                 uses,
                 posterior: known.and_then(|known| known.posterior),
-                body: language::print(&store, tree),
+                body: language::print(&store, body),
             });
         }
-        Ok(entries)
+        let mut decoded: FxHashMap<TermId, TreeId> = FxHashMap::default();
+        let mut terms = Vec::with_capacity(corpus.programs.len());
+        for &program in &corpus.programs {
+            terms.push(match decoded.get(&program) {
+                Some(&known) => known,
+                None => {
+                    let tree = self.dictionary.decode(&mut store, &corpus.terms, program)?;
+                    decoded.insert(program, tree);
+                    tree
+                }
+            });
+        }
+        Ok(Programs {
+            origin: from.origin.clone(),
+            base: from.base.clone(),
+            library: from.library.with_entries(entries),
+            store,
+            signature,
+            terms,
+        })
     }
 }

@@ -88,6 +88,8 @@ pub(crate) struct Proposals {
     pub(crate) terms: Terms,
     /// Best first.
     pub(crate) choices: Vec<Choice>,
+    /// Candidates that were found and priced, but do not gain enough.
+    pub(crate) below: Vec<Choice>,
     pub(crate) steps: u64,
     pub(crate) stop: Stop,
 }
@@ -296,9 +298,10 @@ pub(crate) fn propose(
             choices.extend(with_it.map(|cost| Choice { body, arity, cost }));
         }
     }
-    choices.retain(|choice| choice.cost.saturating_add(floor) < cost);
+    let (mut choices, below): (Vec<Choice>, Vec<Choice>) =
+        choices.into_iter().partition(|choice| choice.cost.saturating_add(floor) < cost);
     choices.sort_by_key(|choice| choice.cost);
-    Proposals { terms, choices, steps: found.steps, stop: found.stop }
+    Proposals { terms, choices, below, steps: found.steps, stop: found.stop }
 }
 
 /// In which order an abstraction takes its parameters.

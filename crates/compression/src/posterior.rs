@@ -11,11 +11,11 @@
 //! incomplete beta function inverted by bisection, not a normal approximation, which is poor where it matters, at few
 //! uses.
 
-use language::{Kind, Signature, TermId as TreeId, TermStore};
 use statrs::function::beta::beta_reg;
 
 use crate::library::{Library, LibraryEntry, Share};
 use crate::loaded::{LoadError, Loaded};
+use crate::programs::Programs;
 
 /// How to estimate use.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,6 +29,21 @@ pub struct PosteriorConfig {
 impl Default for PosteriorConfig {
     fn default() -> Self {
         Self { alpha: 1.0, level: 0.95 }
+    }
+}
+
+impl PosteriorConfig {
+    /// Refuses settings out of range.
+    pub(crate) fn check(self) -> Result<(), LoadError> {
+        let PosteriorConfig { alpha, level } = self;
+        let wrong = |setting, found: f64, wanted| Err(LoadError::Setting { setting, found: found.to_string(), wanted });
+        if !(alpha.is_finite() && alpha > 0.0) {
+            return wrong("alpha", alpha, "a number above 0");
+        }
+        if !(level > 0.0 && level < 1.0) {
+            return wrong("level", level, "a number between 0 and 1");
+        }
+        Ok(())
     }
 }
 
@@ -54,28 +69,16 @@ pub struct ConstantUse {
     pub share: Share,
 }
 
-/// The posterior over use of a library's entries and the primitives of `base` in programs.
-pub fn posterior(
-    store: &TermStore,
-    base: &Signature,
-    library: &Library,
-    programs: &[TreeId],
-    config: PosteriorConfig,
-) -> Result<Posterior, LoadError> {
+/// The posterior over use of a library's entries and of the primitives in programs.
+pub fn posterior(programs: &Programs, config: PosteriorConfig) -> Result<Posterior, LoadError> {
+    config.check()?;
     let PosteriorConfig { alpha, level } = config;
-    let wrong = |setting, found: f64, wanted| Err(LoadError::Setting { setting, found: found.to_string(), wanted });
-    if !(alpha.is_finite() && alpha > 0.0) {
-        return wrong("alpha", alpha, "a number above 0");
-    }
-    if !(level > 0.0 && level < 1.0) {
-        return wrong("level", level, "a number between 0 and 1");
-    }
-    let Loaded { corpus, dictionary } = Loaded::new(store, base, library, programs)?;
+    let Loaded { corpus, dictionary } = Loaded::new(programs)?;
+    let library = programs.library();
     let counts = corpus.counts(&corpus.programs);
     let calls_of = |name: &str| corpus.terms.find_symbol(name).map_or(0, |symbol| counts[symbol.0 as usize]);
     let entries = library.entries().iter().map(|entry| (entry.name.clone(), true));
-    let primitives = base.entries().iter().filter(|entry| matches!(entry.kind, Kind::Primitive { .. }));
-    let primitives = primitives.map(|entry| (dictionary.store.spelling(entry.name).to_owned(), false));
+    let primitives = dictionary.primitives().map(|name| (name.to_owned(), false));
     let named: Vec<(String, bool)> = entries.chain(primitives).collect();
     let counted: Vec<u64> = named.iter().map(|(name, _)| calls_of(name)).collect();
     let calls = counted.iter().fold(0, |sum: u64, &n| sum.saturating_add(n));
@@ -104,7 +107,7 @@ impl Posterior {
 }
 
 /// Mean and interval of Beta(a, all − a). A constant that is the only one has the whole.
-fn share(a: f64, all: f64, level: f64) -> Share {
+pub(crate) fn share(a: f64, all: f64, level: f64) -> Share {
     let b = all - a;
     if b <= 0.0 {
         return Share { mean: 1.0, low: 1.0, high: 1.0 };

@@ -3,9 +3,11 @@
 //! The corpus is already written with a library F_{t−1}. The search proposes candidates, the exact description length ranks
 //! them, and the caller's gate sees them one by one, best first: what the candidate is, what it gains, and which steps of
 //! which program each of its calls would stand for, so that a gate can look up the motions that it would merge. After each
-//! admission the corpus is rewritten and the search starts anew. A candidate that was refused is not proposed again in the
-//! step, in whatever order its parameters stand and whatever entries its body is written with.
+//! admission the corpus is rewritten and the search starts anew. A candidate that was rejected is not proposed again in the
+//! step, in whatever order its parameters stand and whatever entries its body is written with. Candidates that save too
+//! little are not proposed at all; the result says how many there were ([`NotProposed`]).
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -14,10 +16,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::compress::CompressError;
 use crate::factored::Factored;
-use crate::library::{Library, LibraryEntry};
+use crate::library::LibraryEntry;
 use crate::loaded::{DescriptionLength, LoadError, Loaded};
 use crate::lookahead::{self, Choice};
 use crate::places::{self, Folded};
+use crate::programs::{Parameter, Programs, parameters};
 use crate::rewrite;
 use crate::search::{Rules, SearchLimits, Stop};
 use crate::shape::Shape;
@@ -74,8 +77,12 @@ pub struct Candidate {
     pub name: String,
     /// The number of its parameters.
     pub arity: usize,
+    /// Its λ-body, a term of the store that the gate is given.
+    pub term: TreeId,
     /// Its λ-body in concrete syntax.
     pub body: String,
+    /// Its parameters, in order.
+    pub parameters: Vec<Parameter>,
     /// Its principal type.
     pub principal_type: String,
     /// How much it lowers the description length, its body included, in nats.
@@ -94,10 +101,10 @@ pub struct Candidate {
 pub struct Place {
     /// The program, by its place in the corpus, from 0.
     pub program: usize,
-    /// The arguments in concrete syntax, all entries unfolded.
-    pub arguments: Vec<String>,
-    /// What the call unfolds to, in concrete syntax.
-    pub expansion: String,
+    /// The arguments, all entries unfolded: terms of the store that the gate is given.
+    pub arguments: Vec<TreeId>,
+    /// What the call unfolds to.
+    pub expansion: TreeId,
     /// The steps of the program's trace that the call stands for, as indices of [`language::evaluate`]'s events. For a call
     /// that is no motion but part of an argument, the step of the primitive that it is an argument of. None where only the
     /// world can decide whether it happens, and for calls inside conditions and counts.
@@ -130,7 +137,7 @@ pub struct Judged<T> {
 pub enum StepEnd {
     /// As many entries were admitted as may be.
     Admitted,
-    /// Nothing that was not refused gains enough.
+    /// Nothing that was not rejected gains enough.
     NothingGains,
     /// As many candidates were judged as may be.
     Judged,
@@ -138,19 +145,33 @@ pub enum StepEnd {
     Time,
 }
 
+/// Candidates that the searches of a step found and priced, but that no gate has seen, because they save no more than
+/// [`RefactorConfig::min_gain`]. Each is counted once, however many searches found it. A search keeps its best candidates
+/// only (24, and one more for each that was rejected), so there may be others that save even less.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NotProposed {
+    /// How many there were.
+    pub count: usize,
+    /// The largest saving among them, in nats; below 0 if all of them make the corpus longer.
+    pub best_gain: Option<f64>,
+}
+
 /// The result of a step.
 #[derive(Clone, Debug)]
 pub struct Refactoring<T> {
-    /// F_t before pruning.
-    pub library: Library,
-    /// The programs, rewritten, in concrete syntax.
-    pub programs: Vec<String>,
+    /// The programs, rewritten with F_t before pruning.
+    pub programs: Programs,
+    /// The store that the terms of the candidates belong to.
+    pub store: TermStore,
     /// The description length at the start.
     pub before: DescriptionLength,
     /// The description length at the end.
     pub after: DescriptionLength,
     /// All candidates in the order in which they were judged.
     pub judged: Vec<Judged<T>>,
+    /// Candidates that save too little to be judged.
+    pub not_proposed: NotProposed,
     /// Why the step ended.
     pub end: StepEnd,
     /// Why the searches stopped: optimal only if each of them was.
@@ -159,16 +180,13 @@ pub struct Refactoring<T> {
     pub steps: u64,
 }
 
-/// Takes one refactoring step. `programs` are terms of `store` over the primitives of `base` and the library's entries.
+/// Takes one refactoring step. The gate is given each candidate with the store of its terms.
 pub fn refactor<T>(
-    store: &TermStore,
-    base: &Signature,
-    library: &Library,
-    programs: &[TreeId],
+    programs: &Programs,
     config: &RefactorConfig,
-    mut gate: impl FnMut(&Candidate) -> Verdict<T>,
+    mut gate: impl FnMut(&Candidate, &TermStore) -> Verdict<T>,
 ) -> Result<Refactoring<T>, LoadError> {
-    let loaded = Loaded::new(store, base, library, programs)?;
+    let loaded = Loaded::new(programs)?;
     let objective = loaded.objective();
     let pool = match config.threads {
         0 | 1 => None,
@@ -182,7 +200,9 @@ pub fn refactor<T>(
     // A limit past the end of time is none.
     let deadline = config.time_limit.and_then(|limit| Instant::now().checked_add(limit));
     let min_gain = (config.min_gain.max(0.0) * objective.unit()) as u64;
-    let mut state = State { loaded: &loaded, store: loaded.dictionary.store.clone(), refused: FxHashSet::default() };
+    let store = loaded.dictionary.store.clone();
+    let mut state = State { loaded: &loaded, store, refused: FxHashSet::default(), judged: FxHashSet::default() };
+    let mut unproposed: BTreeMap<TreeId, f64> = BTreeMap::new();
     let mut corpus = loaded.corpus.clone();
     let mut cost = objective.cost(&corpus).total();
     let mut judged: Vec<Judged<T>> = Vec::new();
@@ -213,6 +233,12 @@ pub fn refactor<T>(
         };
         steps += proposals.steps;
         stop = stop.max(proposals.stop);
+        for choice in &proposals.below {
+            let key = state.key(&corpus, &proposals.terms, choice);
+            let gain = (cost as f64 - choice.cost as f64) / objective.unit();
+            let best = unproposed.entry(key).or_insert(gain);
+            *best = best.max(gain);
+        }
         let mut refused_any = false;
         let weights = objective.weights(&corpus);
         for choice in &proposals.choices {
@@ -227,7 +253,8 @@ pub fn refactor<T>(
             let Some(next) = corpus.admit(&mut terms, choice.body, choice.arity, &weights) else { continue };
             let gain = cost.saturating_sub(choice.cost) as f64 / objective.unit();
             let candidate = state.candidate(&next, gain)?;
-            let verdict = gate(&candidate);
+            let verdict = gate(&candidate, &state.store);
+            state.judged.insert(key);
             let is_admitted = verdict.admitted;
             judged.push(Judged { candidate, verdict });
             if is_admitted {
@@ -243,20 +270,25 @@ pub fn refactor<T>(
         }
     };
     let known = |name: &str| {
-        library.get(name).cloned().or_else(|| {
+        programs.library.get(name).cloned().or_else(|| {
             let of_name = |judged: &&Judged<T>| judged.verdict.admitted && judged.candidate.name == name;
             judged.iter().find(of_name).map(|judged| new_entry(&judged.candidate, config.iteration))
         })
     };
+    unproposed.retain(|key, _| !state.judged.contains(key));
     Ok(Refactoring {
-        library: library.with_entries(loaded.entries(&corpus, known)?),
-        programs: loaded.programs(&corpus)?,
+        programs: loaded.written(programs, &corpus, known)?,
         before: loaded.description_length(&objective, &loaded.corpus),
         after: loaded.description_length(&objective, &corpus),
         judged,
+        not_proposed: NotProposed {
+            count: unproposed.len(),
+            best_gain: unproposed.values().copied().max_by(f64::total_cmp),
+        },
         end,
         stop,
         steps,
+        store: state.store,
     })
 }
 
@@ -278,8 +310,10 @@ struct State<'l> {
     loaded: &'l Loaded,
     /// One store for the whole step, so that equal terms have equal ids.
     store: TermStore,
-    /// What was refused, unfolded, with parameters in the order of their first use.
+    /// What was rejected, unfolded, with parameters in the order of their first use.
     refused: FxHashSet<TreeId>,
+    /// What was judged, in the same form.
+    judged: FxHashSet<TreeId>,
 }
 
 impl State<'_> {
@@ -315,7 +349,9 @@ impl State<'_> {
         let mut candidate = Candidate {
             name: spelling.to_owned(),
             arity: entry.arity,
+            term: tree,
             body: language::print(store, tree),
+            parameters: scheme.map(|scheme| parameters(store, tree, scheme, entry.arity)).unwrap_or_default(),
             principal_type: scheme.map(|scheme| store.types().show_scheme(scheme)).unwrap_or_default(),
             gain,
             uses,
@@ -335,8 +371,8 @@ impl State<'_> {
                 let (calls, _) = places::find_calls(store, folded.clone().ok()?, tree).ok()?;
                 let place = |call: places::FoundCall| Place {
                     program,
-                    arguments: call.arguments.iter().map(|&argument| language::print(store, argument)).collect(),
-                    expansion: language::print(store, call.expansion),
+                    arguments: call.arguments,
+                    expansion: call.expansion,
                     steps: call.steps,
                     own: call.own,
                 };
@@ -366,6 +402,6 @@ fn unfold(
 }
 
 /// A gate that admits everything: compression alone decides.
-pub fn admit_all(_: &Candidate) -> Verdict<()> {
+pub fn admit_all(_: &Candidate, _: &TermStore) -> Verdict<()> {
     Verdict { admitted: true, figures: () }
 }

@@ -59,7 +59,8 @@ impl Default for Rules {
 }
 
 /// Why a search stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Stop {
     /// Nothing better exists.
     Optimal,

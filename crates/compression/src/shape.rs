@@ -126,6 +126,7 @@ mod tests {
     use super::*;
     use crate::library::Library;
     use crate::loaded::Loaded;
+    use crate::programs::Programs;
     use crate::search::{Rules, SearchLimits, search};
     use crate::term::SymbolId;
 
@@ -133,7 +134,7 @@ mod tests {
         let mut store = TermStore::new();
         let base = Signature::standard(&mut store);
         let programs: Vec<_> = texts.iter().map(|text| parse(&mut store, &base, text).unwrap().term).collect();
-        Loaded::new(&store, &base, &Library::new(), &programs).unwrap()
+        Loaded::new(&Programs::new(&store, &base, &Library::new(), programs).unwrap()).unwrap()
     }
 
     /// The best gain of a search of skills, and the best of those in a search of everything that have the shape.

@@ -187,8 +187,13 @@ impl Terms {
 
     /// Adds a term of another store that has the same names.
     pub fn copy(&mut self, from: &Terms, id: TermId) -> TermId {
+        self.copy_all(from, &[id])[0]
+    }
+
+    /// Adds terms of another store that has the same names, in one pass over that store.
+    pub fn copy_all(&mut self, from: &Terms, ids: &[TermId]) -> Vec<TermId> {
         let mut copied: FxHashMap<TermId, TermId> = FxHashMap::default();
-        for part in from.reachable([id]) {
+        for part in from.reachable(ids.iter().copied()) {
             let term = match from.get(part) {
                 Term::App(f, x) => Term::App(copied[&f], copied[&x]),
                 Term::Lam(tag, body) => Term::Lam(tag, copied[&body]),
@@ -196,7 +201,7 @@ impl Terms {
             };
             copied.insert(part, self.add(term));
         }
-        copied[&id]
+        ids.iter().map(|id| copied[id]).collect()
     }
 
     /// Splits an application into its head and its arguments, in order.

@@ -9,7 +9,9 @@
 //! A constant that lacks arguments (an abstraction may be `seq (pick x)`, waiting for the rest) is η-expanded on the way
 //! back, and such an expansion is taken off again on the way in, so that text gives back the term that was written.
 
-use language::{Index, Scheme, Signature, Term as Tree, TermError, TermId as TreeId, TermStore, TypeId};
+use language::{
+    Index, Literal, Scheme, Signature, Term as Tree, TermError, TermId as TreeId, TermStore, Type, TypeId, TypeStore,
+};
 
 use crate::factored::Factored;
 use crate::grammar::{Grammar, Slot, SlotTypes};
@@ -52,6 +54,12 @@ impl Dictionary {
         Self { store, signature, meanings: Vec::new(), annotations: vec![None] }
     }
 
+    /// The names of the primitives, in the order of the signature.
+    pub(crate) fn primitives(&self) -> impl Iterator<Item = &str> {
+        let entries = self.signature.entries().iter().filter(|entry| entry.body().is_none());
+        entries.map(|entry| self.store.spelling(entry.name))
+    }
+
     /// Makes the names of the signature known, so that no abstraction takes one of them, whether programs use it or not.
     pub(crate) fn reserve_names(&mut self, terms: &mut Terms) {
         for entry in self.signature.entries() {
@@ -74,61 +82,113 @@ impl Dictionary {
         Ok(symbol)
     }
 
-    /// A program as a term of the compressor.
+    /// The constants for `seq` and `seq[]`, whether programs have them or not.
+    pub(crate) fn sequences(&mut self, terms: &mut Terms) -> Result<(SymbolId, SymbolId), TermError> {
+        let empty = self.store.seq(&[])?;
+        self.constant(terms, "seq", Meaning::Seq);
+        self.constant(terms, "seq[]", Meaning::Tree(empty));
+        Ok((terms.symbol("seq"), terms.symbol("seq[]")))
+    }
+
+    /// A program of `source` as a term of the compressor. The dictionary's store gets the constants and literals that the
+    /// program has, and none of its λ, so what is decoded later does not depend on how programs were written.
     ///
     /// Recursion is safe: terms of the language are no deeper than [`language::MAX_DEPTH`].
-    pub(crate) fn encode(&mut self, terms: &mut Terms, tree: TreeId) -> TermId {
-        match self.store.get(tree).clone() {
-            Tree::Variable(Index(index)) => terms.add(Term::Var(index, 0)),
+    pub(crate) fn encode(&mut self, source: &TermStore, terms: &mut Terms, tree: TreeId) -> Result<TermId, TermError> {
+        Ok(match source.get(tree) {
+            Tree::Variable(Index(index)) => terms.add(Term::Var(*index, 0)),
             Tree::Constant(_) | Tree::Literal(_) => {
-                let name = language::print(&self.store, tree);
-                self.constant(terms, &name, Meaning::Tree(tree))
+                let name = language::print(source, tree);
+                let known = terms.find_symbol(&name).filter(|symbol| (symbol.0 as usize) < self.meanings.len());
+                match known {
+                    Some(symbol) => terms.add(Term::Symbol(symbol)),
+                    None => {
+                        let tree = self.leaf(source, tree)?;
+                        self.constant(terms, &name, Meaning::Tree(tree))
+                    }
+                }
             }
             Tree::Lambda { annotation, body } => {
+                let annotation = annotation.map(|id| self.annotation(source.types(), id)).transpose()?;
                 let known = self.annotations.iter().position(|&known| known == annotation);
                 let tag = known.unwrap_or_else(|| {
                     self.annotations.push(annotation);
                     self.annotations.len() - 1
                 });
-                let body = self.encode(terms, body);
+                let body = self.encode(source, terms, *body)?;
                 self.unexpanded(terms, tag as u32, body).unwrap_or_else(|| terms.add(Term::Lam(tag as u32, body)))
             }
             Tree::Apply(f, x) => {
-                let (f, x) = (self.encode(terms, f), self.encode(terms, x));
+                let (f, x) = (self.encode(source, terms, *f)?, self.encode(source, terms, *x)?);
                 terms.add(Term::App(f, x))
             }
             Tree::Seq(items) => {
                 let mut items = items.iter().rev();
                 let Some(&last) = items.next() else {
-                    return self.constant(terms, "seq[]", Meaning::Tree(tree));
+                    let empty = self.store.seq(&[])?;
+                    return Ok(self.constant(terms, "seq[]", Meaning::Tree(empty)));
                 };
-                let mut rest = self.encode(terms, last);
+                let mut rest = self.encode(source, terms, last)?;
                 for &item in items {
-                    let item = self.encode(terms, item);
+                    let item = self.encode(source, terms, item)?;
                     let seq = self.constant(terms, "seq", Meaning::Seq);
                     rest = terms.apply(seq, [item, rest]);
                 }
                 rest
             }
-            Tree::Repeat(body, count) => self.encode_call(terms, "repeat", Meaning::Repeat, &[body, count]),
-            Tree::Branch(condition, then, otherwise) => {
-                self.encode_call(terms, "branch", Meaning::Branch, &[condition, then, otherwise])
+            Tree::Repeat(body, count) => {
+                self.encode_call(source, terms, ("repeat", Meaning::Repeat), &[*body, *count])?
             }
-        }
+            Tree::Branch(condition, then, otherwise) => {
+                self.encode_call(source, terms, ("branch", Meaning::Branch), &[*condition, *then, *otherwise])?
+            }
+        })
     }
 
     /// The body of a library entry, which is λ over its parameters: the term under the first `arity` λ. `None` when there
     /// are fewer, or when one of them has an annotation, which a parameter cannot keep.
-    pub(crate) fn encode_body(&mut self, terms: &mut Terms, tree: TreeId, arity: usize) -> Option<TermId> {
+    pub(crate) fn encode_body(
+        &mut self,
+        source: &TermStore,
+        terms: &mut Terms,
+        tree: TreeId,
+        arity: usize,
+    ) -> Result<Option<TermId>, TermError> {
         let mut inner = tree;
         for _ in 0..arity {
-            match *self.store.get(inner) {
+            match *source.get(inner) {
                 Tree::Lambda { annotation: None, body } => inner = body,
-                _ => return None,
+                _ => return Ok(None),
             }
         }
-        let body = self.encode(terms, inner);
-        terms.bind_params(body, arity)
+        let body = self.encode(source, terms, inner)?;
+        Ok(terms.bind_params(body, arity))
+    }
+
+    /// A constant or a literal of another store.
+    fn leaf(&mut self, source: &TermStore, tree: TreeId) -> Result<TreeId, TermError> {
+        Ok(match *source.get(tree) {
+            Tree::Constant(name) => {
+                let name = self.store.name(source.spelling(name))?;
+                self.store.constant(name)
+            }
+            Tree::Literal(Literal::Text(content)) => self.store.text(source.content(content)),
+            Tree::Literal(literal) => self.store.literal(literal),
+            _ => tree,
+        })
+    }
+
+    /// A type of another store.
+    fn annotation(&mut self, source: &TypeStore, id: TypeId) -> Result<TypeId, TermError> {
+        Ok(match source.get(id) {
+            Type::Base(base) => base.id(),
+            Type::Variable(variable) => self.store.types_mut().variable(variable),
+            Type::Arrow(domain, codomain) => {
+                let (domain, codomain) = (self.annotation(source, domain)?, self.annotation(source, codomain)?);
+                // It is as large as the type that it copies, which was within the bounds.
+                self.store.types_mut().arrow(domain, codomain).map_err(|_| TermError::TooDeep)?
+            }
+        })
     }
 
     /// What was η-expanded only because its syntax lacks an argument: `seq a` for `\y. seq[a, y]`.
@@ -245,10 +305,19 @@ impl Dictionary {
         Slots::new(self.meanings.iter().map(of_meaning).collect(), corpus)
     }
 
-    fn encode_call(&mut self, terms: &mut Terms, name: &str, meaning: Meaning, arguments: &[TreeId]) -> TermId {
-        let head = self.constant(terms, name, meaning);
-        let arguments: Vec<TermId> = arguments.iter().map(|&argument| self.encode(terms, argument)).collect();
-        terms.apply(head, arguments)
+    fn encode_call(
+        &mut self,
+        source: &TermStore,
+        terms: &mut Terms,
+        (name, meaning): (&str, Meaning),
+        arguments: &[TreeId],
+    ) -> Result<TermId, TermError> {
+        let mut call = self.constant(terms, name, meaning);
+        for &argument in arguments {
+            let argument = self.encode(source, terms, argument)?;
+            call = terms.add(Term::App(call, argument));
+        }
+        Ok(call)
     }
 
     fn constant(&mut self, terms: &mut Terms, name: &str, meaning: Meaning) -> TermId {
@@ -328,12 +397,12 @@ fn syntax_tree(store: &mut TermStore, meaning: Option<&Meaning>, parts: &[TreeId
 }
 
 /// Whether a type is Motion, or that of a function from or to it.
-fn names_motion(types: &language::TypeStore, id: TypeId) -> bool {
+fn names_motion(types: &TypeStore, id: TypeId) -> bool {
     let (arguments, result) = types.uncurry(id);
     result == TypeId::MOTION || arguments.into_iter().any(|argument| names_motion(types, argument))
 }
 
 /// A ground type as a number, by its spelling, so that it does not depend on the store.
-fn id_number(types: &language::TypeStore, id: TypeId) -> u32 {
+fn id_number(types: &TypeStore, id: TypeId) -> u32 {
     types.show(id).bytes().fold(2_166_136_261, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(16_777_619))
 }

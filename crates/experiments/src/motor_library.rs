@@ -28,7 +28,7 @@ use crate::cycle::classes::Classes;
 use crate::cycle::corpus::{Corpus, Subject};
 use crate::cycle::demonstrations::{Demonstrations, rows};
 use crate::cycle::gates::{Gates, Judgement, RecordedCalls};
-use crate::cycle::refactoring::grown;
+use crate::cycle::refactoring::{Grown, grown};
 use crate::cycle::segment_kernel::SegmentKernel;
 use crate::cycle::settings::CycleSettings;
 use crate::cycle::skill_scores::{replay, skill_phases};
@@ -216,9 +216,10 @@ impl Bench<'_> {
         let gates = Gates::new(scene, &cycle.gates, cycle.refactor.max_judged, mix(self.seed, b"verifier"));
         let mut judged = |candidate: &_, judgement: &_| observer(Event::Judged { candidate, judgement });
         let refactored = grown(&calls, &gates, None, cycle, 1, self.stop, &mut judged)?;
-        let Some(refactored) = refactored else { return Ok(None) };
+        let Some(Grown { summary: refactored, .. }) = refactored else { return Ok(None) };
 
-        let (written, compiled) = corpus.compiled(&refactored.library, cycle.refactor.strategy)?;
+        let compiled = corpus.compiled(&refactored.library, cycle.refactor.strategy)?;
+        let written = &compiled.programs;
         let count = demonstrations.all.len();
         let calling = |held_out: bool| {
             demonstrations.which(held_out).into_iter().filter(|at| compiled.rewritten[count + at]).count()
@@ -228,7 +229,7 @@ impl Bench<'_> {
             .entries()
             .iter()
             .map(|entry| MotorEntry {
-                motions: motions_in(&written.store, &written.signature, &entry.name),
+                motions: motions_in(written.store(), written.signature(), &entry.name),
                 judgement: (refactored.candidates.iter())
                     .find(|candidate| candidate.judgement.admitted && candidate.name == entry.name)
                     .map(|candidate| candidate.judgement.clone()),

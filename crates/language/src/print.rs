@@ -24,6 +24,19 @@ pub fn pretty(store: &TermStore, term: TermId, width: usize) -> String {
     printer.text
 }
 
+/// The names that [`print`] gives to the first `count` λ of a term, outermost first; fewer where the term has fewer.
+pub fn binder_names(store: &TermStore, mut term: TermId, count: usize) -> Vec<String> {
+    let mut printer = Printer::new(store, term);
+    while let Term::Lambda { body, .. } = *store.get(term) {
+        if printer.scope.len() == count {
+            break;
+        }
+        printer.open_binder(term);
+        term = body;
+    }
+    printer.scope
+}
+
 /// A literal in concrete syntax.
 pub(crate) fn write_literal(store: &TermStore, literal: Literal, text: &mut String) {
     match literal {
@@ -289,6 +302,8 @@ mod tests {
     fn names_that_would_capture_are_changed() {
         let (mut store, signature, term) = parsed(r"\x. \x. stack x $0");
         assert_eq!(print(&store, term), r"\x. \x1. stack x1 $0");
+        assert_eq!(binder_names(&store, term, 9), ["x", "x1"]);
+        assert_eq!(binder_names(&store, term, 1), ["x"]);
         // `\pick. pick x` in which the inner `pick` is the primitive.
         let pick = store.name("pick").unwrap();
         let (function, variable) = (store.constant(pick), store.variable(Index(0)));
@@ -297,6 +312,7 @@ mod tests {
         let text = print(&store, term);
         assert_eq!(text, r"\pick1. pick pick1");
         assert_eq!(parse(&mut store, &signature, &text).unwrap().term, term);
+        assert_eq!(binder_names(&store, term, 3), ["pick1"]);
     }
 
     #[test]

@@ -45,21 +45,49 @@ impl SkillAlphabet {
         if rows.is_empty() {
             return Err(SkillError::EmptySegment { segment: 0 });
         }
-        let grid = self.config.step_grid.max(1);
-        let steps = (rows.len() as u64).div_ceil(grid).saturating_mul(grid).min(MAX_SKILL_STEPS);
+        let steps = self.steps_on_grid(rows.len());
         let mut twist = self.net_twist(rows);
         for (axis, value) in twist.iter_mut().enumerate() {
             let wanted = *value + carry[axis];
-            *value = snapped(wanted, self.grid(axis));
-            // The grid and what was carried may ask for more than the steps can give; the next segment takes it then.
-            if let Some(most) = self.layout.limit.map(|limit| limit * steps as f64).filter(|&most| value.abs() > most) {
-                let grid = self.grid(axis);
-                let within = if grid > 0.0 { snapped((most / grid).floor() * grid, grid) } else { most };
-                *value = within.copysign(*value) + 0.0;
-            }
+            *value = self.on_grid(axis, wanted, steps);
             carry[axis] = wanted - *value;
         }
         Ok(SkillCall { skill, twist, steps })
+    }
+
+    /// What is left of a call once the rows in `done` are over and `left` are still to come: the rest of its twist and of its
+    /// steps, on the grid. With nothing done it is the call itself.
+    ///
+    /// The rest is counted to where the call leads, what the grid carried from segment to segment included. It is written with
+    /// the same skill, whose profile is that of whole segments.
+    pub fn rest(&self, call: &SkillCall, done: Points<'_>, left: usize) -> Result<SkillCall, SkillError> {
+        self.layout.check(done)?;
+        if done.is_empty() {
+            return Ok(*call);
+        }
+        let steps = self.steps_on_grid(left);
+        let mut twist = self.net_twist(done);
+        for (axis, value) in twist.iter_mut().enumerate() {
+            *value = self.on_grid(axis, call.twist[axis] - *value, steps);
+        }
+        Ok(SkillCall { skill: call.skill, twist, steps })
+    }
+
+    fn steps_on_grid(&self, rows: usize) -> u64 {
+        let grid = self.config.step_grid.max(1);
+        (rows as u64).div_ceil(grid).saturating_mul(grid).min(MAX_SKILL_STEPS)
+    }
+
+    /// A displacement on the grid of its axis. The grid and what was carried may ask for more than the steps can give; then it
+    /// is as much as they can give.
+    fn on_grid(&self, axis: usize, wanted: f64, steps: u64) -> f64 {
+        let grid = self.grid(axis);
+        let value = snapped(wanted, grid);
+        let Some(most) = self.layout.limit.map(|limit| limit * steps as f64).filter(|&most| value.abs() > most) else {
+            return value;
+        };
+        let within = if grid > 0.0 { snapped((most / grid).floor() * grid, grid) } else { most };
+        within.copysign(value) + 0.0
     }
 
     /// The sum of the commands on each axis.

@@ -72,16 +72,5 @@ pub fn adopt(
 /// more tell an abstraction over several motions from an abbreviation of one.
 pub fn motions_in(store: &TermStore, signature: &Signature, name: &str) -> usize {
     let Some(body) = signature.find(store, name).and_then(language::Entry::body) else { return 0 };
-    let mut pending = vec![body];
-    let mut found = 0;
-    while let Some(term) = pending.pop() {
-        if let language::Term::Constant(name) = store.get(term)
-            && let Some(entry) = signature.get(*name)
-        {
-            let (_, result) = store.types().uncurry(entry.scheme.body());
-            found += usize::from(result == language::TypeId::MOTION);
-        }
-        pending.extend(store.get(term).children().iter().map(|&(child, _)| child));
-    }
-    found
+    compression::motions_named(store, signature, body)
 }

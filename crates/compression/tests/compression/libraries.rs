@@ -8,9 +8,8 @@ use crate::worlds::{World, kitchen};
 
 fn learned(world: &mut World, texts: &[String]) -> Library {
     let programs = world.read(texts);
-    refactor(&world.store, &world.base, &Library::new(), &programs, &RefactorConfig::default(), admit_all)
-        .unwrap()
-        .library
+    let found = refactor(&world.bind(&Library::new(), &programs), &RefactorConfig::default(), admit_all).unwrap();
+    found.programs.library().clone()
 }
 
 fn problems(text: &str) -> Vec<LibraryProblem> {
@@ -114,8 +113,8 @@ proptest! {
         let mut world = World::higher_order();
         let programs = world.random(seed, 4);
         let config = RefactorConfig { min_gain: 0.0, max_arity: 3, ..RefactorConfig::default() };
-        let World { store, base } = &world;
-        let library = refactor(store, base, &Library::new(), &programs, &config, admit_all).unwrap().library;
+        let found = refactor(&world.bind(&Library::new(), &programs), &config, admit_all).unwrap();
+        let (library, World { store, base }) = (found.programs.library().clone(), &world);
         let text = library.to_text();
         let read = Library::from_text(&text, store, base).unwrap();
         prop_assert_eq!(read.to_text(), text);

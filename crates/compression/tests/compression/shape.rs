@@ -1,8 +1,8 @@
 //! The shape of skills: motions are parameters at the tail and in arms only, whatever the programs.
 
 use compression::{
-    Candidate, Config, Corpus, Library, RefactorConfig, Refactoring, Shape, Verdict, admit_all, compress,
-    read_programs, refactor,
+    Candidate, Config, Corpus, Library, Programs, RefactorConfig, Refactoring, Shape, Verdict, admit_all, compress,
+    refactor,
 };
 use language::{Index, MAX_NORMALIZE_STEPS, MAX_SIZE, Signature, Term, TermId, TermStore, infer};
 use proptest::prelude::*;
@@ -18,15 +18,14 @@ enum At {
     Argument,
 }
 
-/// What is wrong with the shape of a library's entries, read from their text alone.
-fn faults(world: &World, library: &Library) -> Vec<String> {
-    let mut store = world.store.clone();
-    let signature = library.define(&mut store, &world.base).unwrap();
+/// What is wrong with the shape of a library's entries.
+fn faults(programs: &Programs) -> Vec<String> {
+    let mut store = programs.store().clone();
     let mut faults = Vec::new();
-    for entry in library.entries() {
-        let body = signature.find(&store, &entry.name).and_then(language::Entry::body).unwrap();
-        let fault = fault_of(&mut store, &signature, body);
-        faults.extend(fault.map(|fault| format!("{fault} in {}\n{}", entry.body, library.to_text())));
+    for entry in programs.library().entries() {
+        let body = programs.definition(&entry.name).unwrap().body;
+        let fault = fault_of(&mut store, programs.signature(), body);
+        faults.extend(fault.map(|fault| format!("{fault} in {}\n{}", entry.body, programs.library().to_text())));
     }
     faults
 }
@@ -74,7 +73,7 @@ fn fault_of(store: &mut TermStore, signature: &Signature, body: TermId) -> Optio
 }
 
 fn step(world: &World, library: &Library, programs: &[TermId], config: &RefactorConfig) -> Refactoring<()> {
-    refactor(&world.store, &world.base, library, programs, config, admit_all).unwrap()
+    refactor(&world.bind(library, programs), config, admit_all).unwrap()
 }
 
 /// Programs of motions with what is continuous as their arguments, as those of the skills crate are.
@@ -112,10 +111,10 @@ fn motions_around_a_call_are_no_skill() {
     let programs = motor(&mut world, 5, 40);
     let config = RefactorConfig { max_arity: 4, ..RefactorConfig::default() };
     let free = step(&world, &Library::new(), &programs, &RefactorConfig { shape: Shape::Any, ..config.clone() });
-    assert!(!faults(&world, &free.library).is_empty(), "{}", free.library.to_text());
+    assert!(!faults(&free.programs).is_empty(), "{}", free.programs.library().to_text());
     let shaped = step(&world, &Library::new(), &programs, &config);
-    assert_eq!(faults(&world, &shaped.library), Vec::<String>::new());
-    assert!(shaped.library.len() > 2 && shaped.steps < free.steps, "{}, {}", shaped.steps, free.steps);
+    assert_eq!(faults(&shaped.programs), Vec::<String>::new());
+    assert!(shaped.programs.library().len() > 2 && shaped.steps < free.steps, "{}, {}", shaped.steps, free.steps);
 }
 
 /// Entries that were there before, and calls of them that only a person writes, are seen through.
@@ -130,12 +129,13 @@ fn what_an_entry_does_with_a_motion_counts() {
         let texts: Vec<String> = motions.iter().cycle().take(12).map(program).collect();
         let programs = world.read_with(&library, &texts);
         let config = RefactorConfig { min_gain: 0.0, max_judged: 500, ..RefactorConfig::default() };
-        let refuse = |_: &Candidate| Verdict { admitted: false, figures: () };
-        let found = refactor(&world.store, &world.base, &library, &programs, &config, refuse).unwrap();
-        let signature = library.define(&mut world.store, &world.base).unwrap();
+        let refuse = |_: &Candidate, _: &TermStore| Verdict { admitted: false, figures: () };
+        let found = refactor(&world.bind(&library, &programs), &config, refuse).unwrap();
+        let mut store = found.store.clone();
+        let signature = library.define(&mut store, &world.base).unwrap();
         for judged in &found.judged {
-            let body = language::parse(&mut world.store, &signature, &judged.candidate.body).unwrap().term;
-            assert_eq!(fault_of(&mut world.store, &signature, body), None, "{}", judged.candidate.body);
+            let fault = fault_of(&mut store, &signature, judged.candidate.term);
+            assert_eq!(fault, None, "{}", judged.candidate.body);
         }
         let takes_motion = |body: &str| (0..2).any(|param| body.contains(&call.replace('M', &format!("x{param}"))));
         let found_any = found.judged.iter().any(|judged| takes_motion(&judged.candidate.body));
@@ -150,7 +150,8 @@ fn a_call_with_some_arguments_fixed_is_kept() {
     let config = RefactorConfig { max_arity: 6, max_admitted: 12, ..RefactorConfig::default() };
     let found = step(&world, &Library::new(), &programs, &config);
     let is_partial = |body: &str| body.trim_start_matches(|c| c != 'f').starts_with("fn_") && !body.contains("seq");
-    assert!(found.library.entries().iter().any(|entry| is_partial(&entry.body)), "{}", found.library.to_text());
+    let library = found.programs.library();
+    assert!(library.entries().iter().any(|entry| is_partial(&entry.body)), "{}", library.to_text());
 }
 
 #[test]
@@ -161,23 +162,20 @@ fn without_the_shape_a_step_searches_as_compress_does() {
     let wanted = compress(&corpus, &Config { lookahead: 0.0, max_arity: 3, ..Config::default() }, &|_| ()).unwrap();
     let config = RefactorConfig { max_arity: 3, shape: Shape::Any, ..RefactorConfig::default() };
     let found = step(&world, &Library::new(), &programs, &config);
-    assert_eq!((found.programs, found.steps), (wanted.rewritten, wanted.steps));
+    assert_eq!((found.programs.texts(), found.steps), (wanted.rewritten, wanted.steps));
 }
 
 /// Two steps, the second on what the first has written.
 fn check(world: &World, programs: &[TermId], config: &RefactorConfig) -> Result<(), TestCaseError> {
-    let mut world = world.clone();
-    let traces = world.traces(&Library::new(), programs);
-    let (mut library, mut programs) = (Library::new(), programs.to_vec());
+    let mut programs = world.bind(&Library::new(), programs);
+    let traces = World::shown(&programs);
     for _ in 0..2 {
-        let found = step(&world, &library, &programs, config);
-        prop_assert_eq!(faults(&world, &found.library), Vec::<String>::new());
-        prop_assert_eq!(&world.traces_of(&found.library, &found.programs), &traces);
-        let parallel = step(&world, &library, &programs, &RefactorConfig { threads: 2, ..config.clone() });
-        prop_assert_eq!(&parallel.programs, &found.programs);
-        let signature = found.library.define(&mut world.store, &world.base).unwrap();
-        programs = read_programs(&mut world.store, &signature, &found.programs).unwrap();
-        library = found.library;
+        let found = refactor(&programs, config, admit_all).unwrap();
+        prop_assert_eq!(faults(&found.programs), Vec::<String>::new());
+        prop_assert_eq!(&World::shown(&found.programs), &traces);
+        let parallel = refactor(&programs, &RefactorConfig { threads: 2, ..config.clone() }, admit_all).unwrap();
+        prop_assert_eq!(&parallel.programs.texts(), &found.programs.texts());
+        programs = found.programs;
     }
     Ok(())
 }

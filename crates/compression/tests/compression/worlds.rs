@@ -1,6 +1,6 @@
 //! Typed corpora for the tests of libraries.
 
-use compression::{Library, read_programs};
+use compression::{Library, Programs, read_programs};
 use language::{Event, Generator, Signature, TermId, TermStore, TypeId, evaluate, parse};
 
 /// A store with the primitives that programs are written with.
@@ -37,16 +37,31 @@ impl World {
         read_programs(&mut self.store, &signature, texts).unwrap()
     }
 
+    /// Programs of this store, bound with a library.
+    pub(crate) fn bind(&self, library: &Library, programs: &[TermId]) -> Programs {
+        Programs::new(&self.store, &self.base, library, programs.to_vec()).unwrap()
+    }
+
+    /// What bound programs do.
+    pub(crate) fn traces_of(programs: &Programs) -> Vec<Vec<Event>> {
+        let mut store = programs.store().clone();
+        programs.terms().iter().map(|&term| evaluate(&mut store, programs.signature(), term).unwrap()).collect()
+    }
+
+    /// What bound programs do, as text that does not depend on the store.
+    pub(crate) fn shown(programs: &Programs) -> Vec<String> {
+        let mut store = programs.store().clone();
+        let show = |&term: &TermId| {
+            let trace = evaluate(&mut store, programs.signature(), term).unwrap();
+            language::show_trace(&store, &trace)
+        };
+        programs.terms().iter().map(show).collect()
+    }
+
     /// What programs do.
     pub(crate) fn traces(&mut self, library: &Library, programs: &[TermId]) -> Vec<Vec<Event>> {
         let signature = library.define(&mut self.store, &self.base).unwrap();
         programs.iter().map(|&program| evaluate(&mut self.store, &signature, program).unwrap()).collect()
-    }
-
-    /// What programs do that are given as text.
-    pub(crate) fn traces_of(&mut self, library: &Library, texts: &[String]) -> Vec<Vec<Event>> {
-        let programs = self.read_with(library, texts);
-        self.traces(library, &programs)
     }
 
     /// Random programs that make no more calls than can be counted, each several times with some of it changed.

@@ -3,11 +3,21 @@
 //! Every demonstration has two programs, and one library serves both. The *task* comes from the instruction by the grammar
 //! of `language`; a sentence that it does not know becomes `instructed "the sentence"`, so that no demonstration is lost.
 //! The *motion* is the row of skills that its segments are, `seq[skill_3 twist[…] 12, …]`.
+//!
+//! **What is done at a frame.** The policy learns, for each frame, a program that covers the next H segments (setting
+//! `horizon_segments`), with a library and without one: the horizon is counted in segments, never in parts of a program, so
+//! that both arms know equally much of what comes. The first segment is the one that the frame lies in, and its call holds
+//! what is left of it: the displacement still to come and the remaining steps, both on the grid of the alphabet
+//! ([`skills::SkillAlphabet::rest`]). A program thus never speaks of what is over.
+//!
+//! That makes one program for each frame. Equal ones are compiled once; on the embedded dataset 5 400 frames have about
+//! FRAMES different programs, and compiling them takes SECONDS seconds in a development build.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use compression::{Compiled, Library, Strategy, compile};
-use language::{Signature, Term, TermId, TermStore, TypeId, evaluate, parse};
+use compression::{Compiled, Library, Programs, Strategy, compile};
+use language::{Signature, TermId, TermStore, TypeId, evaluate};
 use skills::{AlphabetConfig, SkillAlphabet, SkillCall, rows_of};
 
 use super::classes::Classes;
@@ -34,12 +44,20 @@ pub struct Corpus {
     pub motions: Vec<TermId>,
     /// For each demonstration the calls of its motion, one for each segment.
     pub calls: Vec<Vec<SkillCall>>,
+    /// For each demonstration and each of its frames the segment that is under way there.
+    pub under_way: Vec<Vec<UnderWay>>,
     /// Instructions that the grammar does not know, and why.
     pub unknown: Vec<String>,
 }
 
-/// How many parts of the motion that is left the emitter writes and the decoder reads.
-const PARTS: usize = 2;
+/// The segment that a frame lies in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UnderWay {
+    /// Its place in the demonstration.
+    pub segment: usize,
+    /// What is left of its call from the frame on.
+    pub rest: SkillCall,
+}
 
 /// What a program is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +84,8 @@ impl Corpus {
         let alphabet = alphabet(prepared, demonstrations, classes, config)?;
         alphabet.declare(&mut store, &mut base)?;
 
-        let (mut tasks, mut motions, mut calls, mut unknown) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut tasks, mut motions, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut calls, mut under_way) = (Vec::new(), Vec::new());
         for (at, demonstration) in demonstrations.all.iter().enumerate() {
             tasks.push(match language::instruction::program(&demonstration.instruction, &mut store, &base) {
                 Ok(term) => term,
@@ -88,10 +107,11 @@ impl Corpus {
             let labels = known(&alphabet, episode, &own, &classes.labels_of(at))?;
             let found = alphabet.encode(episode, &own, &labels)?;
             motions.push(alphabet.program(&mut store, &found)?);
+            under_way.push(rests(&alphabet, episode, &own, &found)?);
             calls.push(found);
         }
         let task_steps = tasks.iter().map(|task| steps_of(&mut store, &base, *task)).collect::<Result<_>>()?;
-        Ok(Corpus { store, base, alphabet, tasks, task_steps, motions, calls, unknown })
+        Ok(Corpus { store, base, alphabet, tasks, task_steps, motions, calls, under_way, unknown })
     }
 
     /// What there are programs about in some demonstrations: first all tasks, then all motions.
@@ -109,31 +129,44 @@ impl Corpus {
         subjects.iter().map(of).collect()
     }
 
-    /// All demonstrations' programs with a library: the grammatical compiler.
-    pub fn compiled(&self, library: &Library, strategy: Strategy) -> Result<(Written, Compiled)> {
+    /// Some of the programs, as terms without calls of the library that they are bound with.
+    pub fn bound(&self, library: &Library, subjects: &[Subject]) -> Result<Programs> {
+        Ok(Programs::new(&self.store, &self.base, library, self.programs(subjects))?)
+    }
+
+    /// All demonstrations' programs with a library, first all tasks, then all motions: the grammatical compiler.
+    pub fn compiled(&self, library: &Library, strategy: Strategy) -> Result<Compiled> {
         let all: Vec<usize> = (0..self.tasks.len()).collect();
-        let compiled = compile(&self.store, &self.base, library, &self.programs(&Corpus::subjects(&all)), strategy)?;
-        let mut store = self.store.clone();
-        let mut rests = Vec::new();
-        for calls in &self.calls {
-            for from in 0..calls.len() {
-                rests.push(self.alphabet.program(&mut store, &calls[from..])?);
+        Ok(compile(&self.bound(library, &Corpus::subjects(&all))?, strategy)?)
+    }
+
+    /// What the policy learns at each frame: the task, and what is done over the next `horizon` segments, compiled as a whole
+    /// with the library of `compiled` ([`Corpus::compiled`]).
+    pub fn written(&self, compiled: &Compiled, strategy: Strategy, horizon: usize) -> Result<Written> {
+        let mut store = compiled.programs.store().clone();
+        let mut places: BTreeMap<TermId, usize> = BTreeMap::new();
+        let mut distinct = Vec::new();
+        let mut at_frames: Vec<Vec<usize>> = Vec::with_capacity(self.calls.len());
+        for (calls, under_way) in self.calls.iter().zip(&self.under_way) {
+            let mut own = Vec::with_capacity(under_way.len());
+            for &UnderWay { segment, rest } in under_way {
+                let end = segment.saturating_add(horizon.max(1)).min(calls.len());
+                let stretch: Vec<SkillCall> =
+                    std::iter::once(rest).chain(calls[segment + 1..end].iter().copied()).collect();
+                let term = self.alphabet.program(&mut store, &stretch)?;
+                own.push(*places.entry(term).or_insert_with(|| {
+                    distinct.push(term);
+                    distinct.len() - 1
+                }));
             }
+            at_frames.push(own);
         }
-        let rests = compile(&store, &self.base, library, &rests, strategy)?;
-        let signature = library.define(&mut store, &self.base)?;
-        let tasks = compiled.programs[..self.tasks.len()].iter().map(|text| parsed(&mut store, &signature, text));
-        let tasks = tasks.collect::<Result<_>>()?;
-        let mut rests = rests.programs.iter();
-        let mut now = Vec::with_capacity(self.calls.len());
-        for calls in &self.calls {
-            let own = rests.by_ref().take(calls.len()).map(|text| {
-                let rest = parsed(&mut store, &signature, text)?;
-                first_parts(&mut store, &signature, rest)
-            });
-            now.push(own.collect::<Result<_>>()?);
-        }
-        Ok((Written { store, signature, tasks, now }, compiled))
+        let stretches = compiled.programs.with_terms(store, distinct)?;
+        let (store, signature, terms) = compile(&stretches, strategy)?.programs.into_parts();
+        let now = at_frames.iter().map(|own| own.iter().map(|place| terms[*place]).collect()).collect();
+        // The first store extends that of the compiled programs, and so does this one.
+        let tasks = compiled.programs.terms()[..self.tasks.len()].to_vec();
+        Ok(Written { store, signature, tasks, now })
     }
 }
 
@@ -146,7 +179,7 @@ impl Corpus {
         for demonstration in &demonstrations.all {
             let sentence = store.text(&demonstration.instruction);
             tasks.push(store.call(INSTRUCTED.0, &[sentence]).map_err(|error| unexpected(&error))?);
-            now.push(vec![nothing; demonstration.segments.len()]);
+            now.push(vec![nothing; demonstration.frames.len()]);
         }
         Ok(Written { store, signature: self.base.clone(), tasks, now })
     }
@@ -160,56 +193,25 @@ pub struct Written {
     pub signature: Signature,
     /// For each demonstration its task.
     pub tasks: Vec<TermId>,
-    /// For each demonstration and each of its segments what is done from there on: the first [`PARTS`] parts of the motion
-    /// that is left. It is written anew for each segment, so that a program never speaks of what is over.
+    /// For each demonstration and each of its frames what is done from there on, over the next segments of the horizon.
     pub now: Vec<Vec<TermId>>,
 }
 
-/// A program in concrete syntax as a term.
-fn parsed(store: &mut TermStore, signature: &Signature, text: &str) -> Result<TermId> {
-    let parsed = parse(store, signature, text);
-    Ok(parsed.map_err(|error| Error::Mismatch(format!("a rewritten program does not parse: {error:?}")))?.term)
-}
-
-/// The first [`PARTS`] parts of a motion, each a skill or a library entry with its arguments.
-fn first_parts(store: &mut TermStore, signature: &Signature, motion: TermId) -> Result<TermId> {
-    let (mut parts, mut waiting) = (Vec::new(), vec![motion]);
-    while let Some(term) = waiting.pop() {
-        if parts.len() == PARTS {
-            break;
+/// For each frame of an episode its segment, and what is left of that segment's call.
+fn rests(
+    alphabet: &SkillAlphabet,
+    episode: clustering::Points<'_>,
+    segments: &[Range<usize>],
+    calls: &[SkillCall],
+) -> Result<Vec<UnderWay>> {
+    let mut found = Vec::with_capacity(episode.len());
+    for (segment, (frames, call)) in segments.iter().zip(calls).enumerate() {
+        for frame in frames.clone() {
+            let done = rows_of(episode, &(frames.start..frame))?;
+            found.push(UnderWay { segment, rest: alphabet.rest(call, done, frames.end - frame)? });
         }
-        if let Term::Seq(inner) = store.get(term) {
-            waiting.extend(inner.iter().rev());
-            continue;
-        }
-        let (term, rest) = without_rest(store, signature, term)?;
-        waiting.extend(rest);
-        parts.push(term);
     }
-    store.seq(&parts).map_err(|error| unexpected(&error))
-}
-
-/// An entry that matched in the middle of a sequence takes the rest of the sequence as its last argument. Here that is cut
-/// off: `fn_1 a (seq[b, c])` is `fn_1 a (seq[])` and then `seq[b, c]`, if that is the same.
-fn without_rest(store: &mut TermStore, signature: &Signature, term: TermId) -> Result<(TermId, Option<TermId>)> {
-    let (head, arguments) = store.spine(term);
-    let entry = match store.get(head) {
-        Term::Constant(name) => signature.get(*name).and_then(language::Entry::body),
-        _ => None,
-    };
-    let (Some(_), Some((&rest, others))) = (entry, arguments.split_last()) else { return Ok((term, None)) };
-    let nothing = store.seq(&[]).map_err(|error| unexpected(&error))?;
-    let mut alone = head;
-    for argument in others.iter().chain([&nothing]) {
-        alone = store.apply(alone, *argument).map_err(|error| unexpected(&error))?;
-    }
-    // Where the last argument is no motion, neither has a trace.
-    let (Ok(mut own), Ok(after)) = (evaluate(store, signature, alone), evaluate(store, signature, rest)) else {
-        return Ok((term, None));
-    };
-    own.extend(after);
-    let whole = evaluate(store, signature, term).map_err(|error| unexpected(&error))?;
-    Ok(if rest != nothing && own == whole { (alone, Some(rest)) } else { (term, None) })
+    Ok(found)
 }
 
 fn steps_of(store: &mut TermStore, signature: &Signature, term: TermId) -> Result<usize> {
@@ -251,7 +253,7 @@ fn known(
 }
 
 fn unexpected(error: &dyn std::fmt::Display) -> Error {
-    Error::Mismatch(format!("a program of our own making is refused: {error}"))
+    Error::Mismatch(format!("internal error: a generated program does not type-check: {error}"))
 }
 
 /// The type of all programs.

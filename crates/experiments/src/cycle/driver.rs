@@ -19,7 +19,7 @@
 
 use std::sync::atomic::Ordering;
 
-use compression::Library;
+use compression::{Library, Programs};
 use language::TermId;
 use models::FragmentTable;
 use models::emitter::WordVocabulary;
@@ -33,7 +33,7 @@ use super::classes::Classes;
 use super::corpus::{Corpus, Written};
 use super::demonstrations::Demonstrations;
 use super::gates::{Gates, RecordedCalls};
-use super::refactoring::grown;
+use super::refactoring::{Grown, grown, read};
 use super::segment_kernel::SegmentKernel;
 use super::session::{Event, RunOptions, Session};
 use super::settings::{CycleSettings, RunSettings};
@@ -116,14 +116,16 @@ fn go(session: &mut Session<'_, '_>, settings: &RunSettings) -> Result<RunSummar
     let mut library = Library::new();
     let (mut policies, mut refactored) = (Vec::new(), Vec::<Refactored>::new());
     let mut vocabulary = Vocabulary::new();
+    let mut programs = None;
     for t in 1..=settings.cycle.iterations {
         let arm = Arm::of_library(&world, &library, settings)?;
         let folder = format!("t{t}");
         let before = if t > 1 { Some(format!("t{}", t - 1)) } else { None };
         policies.push(policy(session, &world, arm, &settings.wake, &folder, &mut vocabulary, before.as_deref())?);
-        let found = refactor(session, &world, refactored.last(), &settings.cycle, t)?;
-        library = found.library.clone();
-        refactored.push(found);
+        let found = refactor(session, &world, programs.as_ref(), &settings.cycle, t)?;
+        library = found.summary.library.clone();
+        programs = Some(found.programs);
+        refactored.push(found.summary);
     }
     // F₀ is empty, so the first policy is the one without a library: same seed, same start, same number of steps.
     let without = PolicyResult { name: arms::WITHOUT.to_owned(), ..policies[0].clone() };
@@ -194,7 +196,9 @@ pub(super) struct Arm {
 impl Arm {
     /// Programs written with a library.
     pub(super) fn of_library(world: &World, library: &Library, settings: &RunSettings) -> Result<Arm> {
-        let (written, compiled) = world.corpus.compiled(library, settings.cycle.refactor.strategy)?;
+        let strategy = settings.cycle.refactor.strategy;
+        let compiled = world.corpus.compiled(library, strategy)?;
+        let written = world.corpus.written(&compiled, strategy, settings.cycle.horizon_segments)?;
         let count = world.demonstrations.all.len();
         let rewritten = (0..count).filter(|at| compiled.rewritten[*at] || compiled.rewritten[count + at]).count();
         let rewriting = Rewriting {
@@ -285,10 +289,10 @@ pub(super) fn policy(
 fn refactor(
     session: &mut Session<'_, '_>,
     world: &World,
-    last: Option<&Refactored>,
+    last: Option<&Programs>,
     cycle: &CycleSettings,
     t: u32,
-) -> Result<Refactored> {
+) -> Result<Grown> {
     let stage = format!("t{t}/refactor");
     let done = session.run.is_done(&stage)?;
     session.announce(&format!("t{t} refactor"), done)?;
@@ -296,13 +300,14 @@ fn refactor(
         "settings": { "refactor": cycle.refactor, "gates": cycle.gates },
         "world_model": world.teacher.hash,
         "skills": world.skills,
-        "before": last.map(|last| hash(&(&last.library, &last.programs))).transpose()?,
+        "before": last.map(|last| hash(&(last.library(), last.texts()))).transpose()?,
         "seed": session.options.seed,
     });
     let World { demonstrations, corpus, classes, training, .. } = world;
     let seed = session.options.seed_for(b"verifier");
     let (prepared, stop, observer) = (session.prepared, session.options.stop, &mut session.options.observer);
-    session.run.stage(&stage, &inputs, || {
+    let mut programs = None;
+    let summary = session.run.stage(&stage, &inputs, || {
         let subjects = Corpus::subjects(training);
         let calls = RecordedCalls { prepared, demonstrations, training, subjects: &subjects, classes, corpus };
         let scene = calls.scene(&world.table, &world.teacher.loaded.model, &cycle.gates);
@@ -310,10 +315,15 @@ fn refactor(
         let mut judged = |candidate: &_, judgement: &_| observer(Event::Judged { candidate, judgement });
         let found = grown(&calls, &gates, last, cycle, t, stop, &mut judged)?;
         match found {
-            Some(found) if !stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) => Ok(found),
+            Some(found) if !stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) => {
+                programs = Some(found.programs);
+                Ok(found.summary)
+            }
             _ => Err(Error::Interrupted),
         }
-    })
+    })?;
+    let programs = programs.map_or_else(|| read(corpus, &summary), Ok)?;
+    Ok(Grown { summary, programs })
 }
 
 /// A hash that identifies a value among the inputs of a stage.

@@ -1,43 +1,53 @@
 //! One step of sleep: programs of demonstrations, candidates through the gates, then pruning.
+//!
+//! Programs stay terms from one iteration to the next ([`Grown::programs`]); text is written into the summary alone, and read
+//! from there by [`read`] when a run is resumed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use compression::{
-    Candidate, Library, PosteriorConfig, PruneConfig, RefactorConfig, Verdict, posterior, prune, refactor,
+    Candidate, EntryKinds, Library, PosteriorConfig, Programs, PruneConfig, RefactorConfig, Strategy, Verdict,
+    held_out_length, posterior, prune, refactor,
 };
-use language::{TermId, TermStore, parse};
 
-use super::corpus::Corpus;
+use super::corpus::{Corpus, Subject};
+use super::demonstrations::Demonstrations;
 use super::gates::{GateSettings, Gates, Judgement, RecordedCalls};
 use super::settings::{CycleSettings, RefactorSettings};
-use super::summary::{JudgedCandidate, PrunedEntry, Refactored};
-use crate::error::{Error, Result};
+use super::summary::{HeldOutDescription, JudgedCandidate, PrunedEntry, Refactored};
+use crate::error::Result;
 
-/// F_t from F_{t−1} and the programs as that left them, those that the calls are about. `None` if it was stopped.
+/// F_t, and the programs that call it.
+pub struct Grown {
+    /// The result as it is stored.
+    pub summary: Refactored,
+    /// The training programs, rewritten with F_t.
+    pub programs: Programs,
+}
+
+/// F_t from the programs as F_{t−1} left them, those that the calls are about; `last` is `None` for F_0, which is empty.
+/// `None` if the user interrupted it.
 pub fn grown(
     calls: &RecordedCalls<'_>,
     gates: &Gates<'_>,
-    last: Option<&Refactored>,
+    last: Option<&Programs>,
     settings: &CycleSettings,
     iteration: u32,
     stop: Option<&AtomicBool>,
-    tell: &mut dyn FnMut(&Candidate, &Judgement),
-) -> Result<Option<Refactored>> {
-    let corpus = calls.corpus;
-    let told = || stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
-    let nothing = Library::new();
-    let library = last.map_or(&nothing, |last| &last.library);
-    let (store, programs) = match last {
-        Some(last) => parsed(corpus, library, &last.programs)?,
-        None => (corpus.store.clone(), corpus.programs(calls.subjects)),
+    judged: &mut dyn FnMut(&Candidate, &Judgement),
+) -> Result<Option<Grown>> {
+    let first = match last {
+        Some(_) => None,
+        None => Some(calls.corpus.bound(&Library::new(), calls.subjects)?),
     };
+    let Some(programs) = last.or(first.as_ref()) else { return Ok(None) };
+    let is_stopped = || stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
     let mut failed = None;
-    let config = config(&settings.refactor, &settings.gates, iteration);
-    let step = refactor(&store, &corpus.base, library, &programs, &config, |candidate| {
-        let verdict = if failed.is_some() || told() { Ok(None) } else { gates.judge(candidate).map(Some) };
+    let step = refactor(programs, &config(&settings.refactor, &settings.gates, iteration), |candidate, _| {
+        let verdict = if failed.is_some() || is_stopped() { Ok(None) } else { gates.judge(candidate).map(Some) };
         match verdict {
             Ok(Some(judgement)) => {
-                tell(candidate, &judgement);
+                judged(candidate, &judgement);
                 Verdict { admitted: judgement.admitted, figures: Some(judgement) }
             }
             Ok(None) => Verdict { admitted: false, figures: None },
@@ -50,38 +60,66 @@ pub fn grown(
     if let Some(error) = failed {
         return Err(error);
     }
-    if told() {
+    if is_stopped() {
         return Ok(None);
     }
-    let (store, programs) = parsed(corpus, &step.library, &step.programs)?;
-    let pruning = PruneConfig { min_uses: settings.refactor.min_uses, ..PruneConfig::default() };
-    let pruning = prune(&store, &corpus.base, &step.library, &programs, pruning)?;
-    let (store, programs) = parsed(corpus, &pruning.library, &pruning.programs)?;
-    let shares = posterior(&store, &corpus.base, &pruning.library, &programs, PosteriorConfig::default())?;
+    let pruning =
+        prune(&step.programs, PruneConfig { min_share: settings.refactor.min_share, ..PruneConfig::default() })?;
+    let shares = posterior(&pruning.programs, PosteriorConfig::default())?;
+    let programs = pruning.programs.annotated(&shares);
     let removed = pruning.removed.into_iter();
-    Ok(Some(Refactored {
-        library: shares.annotate(&pruning.library),
+    let summary = Refactored {
+        library: programs.library().clone(),
         before: step.before,
         after: pruning.after,
         epsilon: gates.scene.epsilon,
-        candidates: step.judged.into_iter().filter_map(judged).collect(),
-        pruned: removed.map(|entry| PrunedEntry { name: entry.name, uses: entry.uses, reason: entry.reason }).collect(),
+        candidates: step.judged.into_iter().filter_map(judged_candidate).collect(),
+        not_proposed: step.not_proposed,
+        pruned: removed
+            .map(|entry| PrunedEntry {
+                name: entry.name,
+                uses: entry.uses,
+                share: Some(entry.share),
+                reason: entry.reason,
+            })
+            .collect(),
+        kinds: EntryKinds::of(&programs),
+        held_out: held_out(calls.corpus, calls.demonstrations, calls.subjects, &programs)?,
         end: step.end,
-        programs: pruning.programs,
-    }))
+        search: step.stop,
+        programs: programs.texts(),
+    };
+    Ok(Some(Grown { summary, programs }))
 }
 
-/// Programs in concrete syntax as terms, in a store that extends the corpus's.
-pub(super) fn parsed(corpus: &Corpus, library: &Library, programs: &[String]) -> Result<(TermStore, Vec<TermId>)> {
-    let mut store = corpus.store.clone();
-    let signature = library.define(&mut store, &corpus.base)?;
-    let mut terms = Vec::with_capacity(programs.len());
-    for text in programs {
-        let parsed = parse(&mut store, &signature, text);
-        let refused = |error| Error::Mismatch(format!("a rewritten program does not parse: {error:?}"));
-        terms.push(parsed.map_err(refused)?.term);
+/// The programs of a refactoring that was written before.
+pub fn read(corpus: &Corpus, written: &Refactored) -> Result<Programs> {
+    Ok(Programs::read(&corpus.store, &corpus.base, &written.library, &written.programs)?)
+}
+
+/// The description length of the held-out demonstrations' programs with the library of the training programs and without it.
+/// Held-out programs are about what training programs are about: motions, or tasks and motions. `None` if nothing is held out.
+///
+/// The cheapest rewriting is measured, whatever the strategy of the compiler is: a description length is that of the
+/// shortest description.
+pub fn held_out(
+    corpus: &Corpus,
+    demonstrations: &Demonstrations,
+    subjects: &[Subject],
+    training: &Programs,
+) -> Result<Option<HeldOutDescription>> {
+    let is_about = |wanted: &Subject| {
+        let kind = std::mem::discriminant(wanted);
+        subjects.iter().any(|subject| std::mem::discriminant(subject) == kind)
+    };
+    let which = demonstrations.which(true);
+    let held_out: Vec<Subject> = Corpus::subjects(&which).into_iter().filter(is_about).collect();
+    if held_out.is_empty() {
+        return Ok(None);
     }
-    Ok((store, terms))
+    let found = held_out_length(training, &corpus.programs(&held_out), Strategy::Cheapest)?;
+    let (without_library, with_library) = found.totals();
+    Ok(Some(HeldOutDescription { demonstrations: which.len(), without_library, with_library }))
 }
 
 /// How candidates are looked for. The one place that says so.
@@ -98,7 +136,7 @@ fn config(settings: &RefactorSettings, gates: &GateSettings, iteration: u32) -> 
     }
 }
 
-fn judged(one: compression::Judged<Option<Judgement>>) -> Option<JudgedCandidate> {
-    let Candidate { name, body, principal_type, uses, .. } = one.candidate;
-    Some(JudgedCandidate { name, body, principal_type, uses, judgement: one.verdict.figures? })
+fn judged_candidate(one: compression::Judged<Option<Judgement>>) -> Option<JudgedCandidate> {
+    let Candidate { name, body, principal_type, parameters, uses, .. } = one.candidate;
+    Some(JudgedCandidate { name, body, principal_type, parameters, uses, judgement: one.verdict.figures? })
 }

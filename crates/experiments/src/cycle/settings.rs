@@ -27,6 +27,8 @@ pub struct CycleSettings {
     pub classes: ClassSettings,
     /// How classes become skills.
     pub alphabet: AlphabetConfig,
+    /// How many segments the program at a frame covers, the one under way included.
+    pub horizon_segments: usize,
     /// How a library grows.
     pub refactor: RefactorSettings,
     /// What a candidate must pass.
@@ -45,8 +47,9 @@ pub struct RefactorSettings {
     pub max_arity: usize,
     /// The most steps of one search.
     pub max_steps: u64,
-    /// Entries with fewer uses are pruned.
-    pub min_uses: u64,
+    /// An entry is pruned if the upper end of the 95 % credible interval of its share of all calls is below this. Entries
+    /// without which programs and library are shorter are pruned in any case.
+    pub min_share: f64,
     /// Which matches of an entry become calls.
     pub strategy: Strategy,
 }
@@ -58,7 +61,7 @@ impl Default for RefactorSettings {
             max_judged: 32,
             max_arity: 7,
             max_steps: 200_000,
-            min_uses: 2,
+            min_share: 1e-3,
             strategy: Strategy::default(),
         }
     }
@@ -71,6 +74,7 @@ impl Default for CycleSettings {
             segments: SegmentConfig::default(),
             classes: ClassSettings::default(),
             alphabet: AlphabetConfig::default(),
+            horizon_segments: 3,
             refactor: RefactorSettings::default(),
             gates: GateSettings::default(),
         }
@@ -131,6 +135,11 @@ impl Settings for CycleSettings {
         let wrong: Vec<String> = [
             (self.iterations == 0, "`iterations` is 0, wanted 1 or more".to_owned()),
             (self.classes.classes == 0, "`classes.classes` is 0, wanted 1 or more".to_owned()),
+            (self.horizon_segments == 0, "`horizon_segments` is 0, wanted 1 or more".to_owned()),
+            (
+                !(0.0..=1.0).contains(&self.refactor.min_share),
+                format!("`refactor.min_share` is {}, wanted 0 to 1", self.refactor.min_share),
+            ),
             (
                 self.classes.horizon == 0 || self.classes.starts == 0 || self.classes.samples == 0,
                 "`classes.horizon`, `classes.starts` and `classes.samples` are how much is imagined; none can be 0"

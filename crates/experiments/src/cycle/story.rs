@@ -7,9 +7,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use clustering::{Points, principal_plane};
-use compression::Library;
+use compression::{Library, Parameter};
 use dataset::{CameraId, FrameIndex, FrameOptions, FrameReader};
-use language::{TermStore, evaluate, print};
+use language::{TermId, TermStore, evaluate, print};
 use models::training::metrics;
 use report::{
     Better, Candidate, ClusterMap, DatasetInfo, Entry, Episode, Estimate, Example, Expansion, Gate, Hole, Iteration,
@@ -341,7 +341,7 @@ fn map(prepared: &Prepared, world: &World) -> Result<ClusterMap> {
 fn episodes(prepared: &Prepared, world: &World, library: &Library, settings: &RunSettings) -> Result<Vec<Episode>> {
     let columns = prepared.source.dataset.columns();
     let phases = columns.labels.get("phase");
-    let (_, compiled) = world.corpus.compiled(library, settings.cycle.refactor.strategy)?;
+    let programs = world.corpus.compiled(library, settings.cycle.refactor.strategy)?.programs.texts();
     let count = world.demonstrations.all.len();
     let one = |at: usize| {
         let demonstration = &world.demonstrations.all[at];
@@ -369,7 +369,7 @@ fn episodes(prepared: &Prepared, world: &World, library: &Library, settings: &Ru
             held_out: demonstration.held_out,
             skills: skills.map(|(frames, call)| span(frames, call.skill.0 as i64)).collect(),
             phases: own,
-            program: Some(format!("{}\n{}", compiled.programs[at], compiled.programs[count + at])),
+            program: Some(format!("{}\n{}", programs[at], programs[count + at])),
         }
     };
     Ok((0..count).map(one).collect())
@@ -377,21 +377,18 @@ fn episodes(prepared: &Prepared, world: &World, library: &Library, settings: &Ru
 
 /// The library with what its bodies call and a few calls of the training programs.
 fn entries(world: &World, library: &Library, summary: &RunSummary) -> Result<Vec<Entry>> {
-    let mut store = world.corpus.store.clone();
-    let signature = library.define(&mut store, &world.corpus.base)?;
-    let programs = summary.refactor.last().map(|last| last.programs.as_slice()).unwrap_or_default();
-    let (parsed, terms) = super::refactoring::parsed(&world.corpus, library, programs)?;
-    let calls = compression::compile(&parsed, &world.corpus.base, library, &terms, compression::Strategy::Greedy)?;
+    let Some(last) = summary.refactor.last() else { return Ok(Vec::new()) };
+    let programs = super::refactoring::read(&world.corpus, last)?;
+    let compiled = compression::compile(&programs, compression::Strategy::Greedy)?;
+    let programs = &compiled.programs;
+    let mut store = programs.store().clone();
     let mut found = Vec::new();
-    for entry in library.entries() {
-        let arguments = calls.entries.iter().find(|one| one.name == entry.name);
+    for (entry, calls) in library.entries().iter().zip(&compiled.entries) {
+        let Some(definition) = programs.definition(&entry.name) else { continue };
         let mut expansions = Vec::<Expansion>::new();
-        for call in arguments.iter().flat_map(|one| &one.calls) {
-            let text = std::iter::once(entry.name.clone())
-                .chain(call.arguments.iter().chain(&call.applied_to).map(|argument| format!("({argument})")))
-                .collect::<Vec<_>>()
-                .join(" ");
-            let Some(meaning) = meaning(&mut store, &signature, &text) else { continue };
+        for call in &calls.calls {
+            let Some(meaning) = meaning(&mut store, programs.signature(), call.term) else { continue };
+            let text = print(&store, call.term);
             if expansions.iter().all(|known| known.call != text) {
                 expansions.push(Expansion { call: text, meaning });
             }
@@ -403,16 +400,11 @@ fn entries(world: &World, library: &Library, summary: &RunSummary) -> Result<Vec
             name: entry.name.clone(),
             ty: entry.principal_type.clone(),
             body: entry.body.clone(),
-            holes: holes(&entry.body, &entry.principal_type, entry.arity),
+            holes: holes(&definition.parameters),
             uses: entry.uses,
             gain_nats: entry.gain,
             posterior: entry.posterior.map(|share| Posterior { mean: share.mean, low: share.low, high: share.high }),
-            calls: library
-                .entries()
-                .iter()
-                .filter(|other| words(&entry.body).any(|word| word == other.name))
-                .map(|other| other.name.clone())
-                .collect(),
+            calls: definition.calls,
             iteration: entry.iteration,
             expansions,
         });
@@ -421,8 +413,7 @@ fn entries(world: &World, library: &Library, summary: &RunSummary) -> Result<Vec
 }
 
 /// The primitive calls of a program, one a line.
-fn meaning(store: &mut TermStore, signature: &language::Signature, text: &str) -> Option<String> {
-    let term = language::parse(store, signature, text).ok()?.term;
+fn meaning(store: &mut TermStore, signature: &language::Signature, term: TermId) -> Option<String> {
     let events = evaluate(store, signature, term).ok()?;
     let lines: Vec<String> = events
         .iter()
@@ -434,37 +425,8 @@ fn meaning(store: &mut TermStore, signature: &language::Signature, text: &str) -
     Some(lines.join("\n"))
 }
 
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|letter: char| !(letter.is_alphanumeric() || letter == '_'))
-}
-
-/// The parameters of a λ-body, with the types of its own type.
-fn holes(body: &str, ty: &str, arity: usize) -> Vec<Hole> {
-    let names = body.split('\\').skip(1).filter_map(|part| part.split(['.', ':', ' ']).next());
-    let types = ty.rsplit_once('.').map_or(ty, |(_, body)| body);
-    names
-        .zip(domains(types))
-        .take(arity)
-        .map(|(name, ty)| Hole { name: name.trim().to_owned(), ty: ty.trim().to_owned() })
-        .collect()
-}
-
-/// The parts of a type before its arrows, those in brackets whole.
-fn domains(ty: &str) -> Vec<&str> {
-    let (mut parts, mut depth, mut start) = (Vec::new(), 0_i32, 0);
-    let bytes = ty.as_bytes();
-    for at in 0..bytes.len() {
-        match bytes[at] {
-            b'(' => depth += 1,
-            b')' => depth -= 1,
-            b'-' if depth == 0 && bytes.get(at + 1) == Some(&b'>') => {
-                parts.push(&ty[start..at]);
-                start = at + 2;
-            }
-            _ => {}
-        }
-    }
-    parts
+fn holes(parameters: &[Parameter]) -> Vec<Hole> {
+    parameters.iter().map(|one| Hole { name: one.name.clone(), ty: one.ty.clone() }).collect()
 }
 
 fn candidates(summary: &RunSummary) -> Vec<Candidate> {
@@ -493,7 +455,7 @@ fn judged(candidate: &JudgedCandidate, iteration: u32) -> Candidate {
     Candidate {
         iteration,
         body: candidate.body.clone(),
-        holes: holes(&candidate.body, &candidate.principal_type, usize::MAX),
+        holes: holes(&candidate.parameters),
         ty: candidate.principal_type.clone(),
         uses: candidate.uses,
         soundness: gate("soundness"),

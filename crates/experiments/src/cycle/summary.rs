@@ -1,6 +1,6 @@
 //! The results of a run as they are stored.
 
-use compression::{DescriptionLength, Library, PruneReason, StepEnd};
+use compression::{DescriptionLength, EntryKinds, Library, NotProposed, Parameter, PruneReason, Share, StepEnd, Stop};
 use serde::{Deserialize, Serialize};
 
 use super::class_scores::{KernelAgreement, MatchedScores};
@@ -19,6 +19,8 @@ pub struct JudgedCandidate {
     pub principal_type: String,
     /// Its body.
     pub body: String,
+    /// Its parameters, with names and types.
+    pub parameters: Vec<Parameter>,
     /// How often it would be called.
     pub uses: u64,
     /// What the gates measured and decided.
@@ -33,8 +35,31 @@ pub struct PrunedEntry {
     pub name: String,
     /// How often it was called.
     pub uses: u64,
+    /// Its share of the calls that the programs made.
+    pub share: Option<Share>,
     /// Why it went.
     pub reason: PruneReason,
+}
+
+/// The description length of the held-out demonstrations' programs under a grammar that was estimated on the training
+/// programs, in nats. The library itself is in neither figure: it was paid for in training.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeldOutDescription {
+    /// Held-out demonstrations.
+    pub demonstrations: usize,
+    /// All programs together, without the library.
+    pub without_library: f64,
+    /// All programs together, with the library.
+    pub with_library: f64,
+}
+
+impl HeldOutDescription {
+    /// Without the library and with it, for each demonstration.
+    pub fn per_demonstration(&self) -> (f64, f64) {
+        let count = self.demonstrations.max(1) as f64;
+        (self.without_library / count, self.with_library / count)
+    }
 }
 
 /// What one refactoring came to.
@@ -51,10 +76,18 @@ pub struct Refactored {
     pub epsilon: f64,
     /// Every candidate.
     pub candidates: Vec<JudgedCandidate>,
+    /// Candidates that the search found and no gate has seen, because they save too few nats.
+    pub not_proposed: NotProposed,
     /// What was pruned.
     pub pruned: Vec<PrunedEntry>,
+    /// How many entries of each kind F_t has.
+    pub kinds: EntryKinds,
+    /// What F_t is worth on held-out demonstrations; none without any.
+    pub held_out: Option<HeldOutDescription>,
     /// Why it ended.
     pub end: StepEnd,
+    /// Why the searches stopped.
+    pub search: Stop,
     /// The training programs, rewritten.
     pub programs: Vec<String>,
 }

@@ -6,6 +6,7 @@ use experiments::cycle::corpus::{Corpus, Subject};
 use experiments::cycle::demonstrations::Demonstrations;
 use experiments::cycle::gates::{Gate, Gates, RecordedCalls, Scene, gates_of};
 use experiments::cycle::refactoring::grown;
+use experiments::cycle::segment_kernel::SegmentKernel;
 use experiments::cycle::settings::CycleSettings;
 use experiments::{Device, Result, resolve};
 use report::{Figure, Verdict};
@@ -42,6 +43,7 @@ fn a_new_gate_is_one_file_and_one_line() {
         "refactor.max_judged=3",
         "refactor.max_arity=3",
         "classes.classes=4",
+        "classes.kernel=monte_carlo",
         "classes.starts=2",
         "gates.returns=false",
         "gates.soundness_quantile=1",
@@ -51,7 +53,8 @@ fn a_new_gate_is_one_file_and_one_line() {
     let (precision, discount) = (loaded.parameters.precision(), loaded.record.model.discount);
     let table = prepared.table(loaded.record.scales.clone(), &Device::Cpu, precision, discount).unwrap();
     let demonstrations = Demonstrations::new(&prepared, &cycle.segments).unwrap();
-    let classes = Classes::new(&prepared, &demonstrations, loaded, &table, &cycle.classes, 5).unwrap();
+    let kernel = SegmentKernel::MonteCarlo;
+    let classes = Classes::new(&prepared, &demonstrations, &teacher, &table, &cycle.classes, &kernel, 5).unwrap();
     let corpus = Corpus::new(&prepared, &demonstrations, &classes, &cycle.alphabet).unwrap();
     let training = demonstrations.which(false);
     let subjects: Vec<Subject> = training.iter().map(|at| Subject::Motion(*at)).collect();

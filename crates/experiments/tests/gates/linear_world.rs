@@ -12,7 +12,7 @@ use dataset::normalize::{Normalization, NormalizationKind};
 use experiments::cycle::gates::{Calls, Evidence, Merged, Replacement, Scene};
 use experiments::cycle::verifier::{Starts, Verifier};
 use models::FragmentBatch;
-use models::kernel::{Imagination, KernelConfig, KernelMode, MonteCarlo, Signatures};
+use models::kernel::{Imagination, KernelConfig, MonteCarlo, Signatures};
 use models::noise::{mix, normal};
 use models::world_model::{Imagined, Start};
 use rand::SeedableRng as _;
@@ -291,17 +291,20 @@ impl Evidence for LinearEvidence<'_> {
 
 /// A candidate whose calls cover [`BODY`] segments each, from these ones on.
 pub(crate) fn candidate(first_segments: &[usize], gain: f64) -> Candidate {
+    let term = language::TermStore::new().seq(&[]).unwrap();
     let place = |first: &usize| Place {
         program: 0,
         arguments: Vec::new(),
-        expansion: String::new(),
+        expansion: term,
         steps: Some(*first..first + BODY),
         own: std::iter::once(*first..first + BODY).collect(),
     };
     Candidate {
         name: "fn_0".to_owned(),
         arity: 0,
+        term,
         body: "seq[a, b]".to_owned(),
+        parameters: Vec::new(),
         principal_type: "Motion".to_owned(),
         gain,
         uses: first_segments.len() as u64,
@@ -333,15 +336,8 @@ fn signatures(
         (0..starts).flat_map(|at| latents[at * latents.len() / starts].map(|one| one as f32)).collect();
     let features = Tensor::from_vec(visited, (starts, LATENT), &Device::Cpu)?;
     let start = Start { states: features.narrow(1, 0, 1)?.contiguous()?, features };
-    let config = KernelConfig {
-        mode: KernelMode::Mc,
-        horizon: STEPS,
-        starts,
-        samples: 2,
-        discount: DISCOUNT,
-        seed,
-        ..KernelConfig::default()
-    };
+    let config =
+        KernelConfig { horizon: STEPS, starts, samples: 2, discount: DISCOUNT, seed, ..KernelConfig::default() };
     let count = actions.len() / (STEPS * ACTIONS);
     let rows = Tensor::from_slice(actions, (count, STEPS, ACTIONS), &Device::Cpu)?;
     let nothing = Tensor::zeros((count, STEPS, 0), DType::F32, &Device::Cpu)?;

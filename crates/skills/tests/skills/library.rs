@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use clustering::Points;
-use compression::{Config, Corpus, Library, admit_all, compress, read_programs, refactor, verify};
+use compression::{Config, Corpus, Library, Programs, admit_all, compress, refactor, verify};
 use language::{Signature, TermId, TermStore, evaluate, parse};
 use skills::{
     ActionLayout, AlphabetConfig, SegmentConfig, SkillAlphabet, SkillCall, SkillError, StrictConfig, adopt, motions_in,
@@ -155,21 +155,25 @@ fn what_is_no_program_of_skills_has_no_actions() {
 
 #[test]
 fn a_step_finds_skills_of_several_motions_and_no_syntax() {
-    let Corpora { alphabet, calls, mut store, signature, programs } = corpora(&demonstrations());
+    let Corpora { alphabet, calls, store, signature, programs } = corpora(&demonstrations());
     let config = motor_refactor_config();
-    let step = refactor(&store, &signature, &Library::new(), &programs, &config, admit_all).unwrap();
-    let signature = step.library.define(&mut store, &signature).unwrap();
-    let entries = step.library.entries();
-    assert!(entries.iter().any(|entry| motions_in(&store, &signature, &entry.name) > 2), "{}", step.library.to_text());
+    let programs = Programs::new(&store, &signature, &Library::new(), programs).unwrap();
+    let found = refactor(&programs, &config, admit_all).unwrap().programs;
+    let entries = found.library().entries();
+    let (mut store, signature) = (found.store().clone(), found.signature());
+    assert!(
+        entries.iter().any(|entry| motions_in(&store, signature, &entry.name) > 2),
+        "{}",
+        found.library().to_text()
+    );
     for entry in entries {
         // An item that is nothing but a parameter is the last one.
         let items: Vec<&str> = entry.body.split("seq[").skip(1).flat_map(|items| items.split(", ")).collect();
         let is_param = |item: &str| item.starts_with('x') && item[1..].bytes().all(|byte| byte.is_ascii_digit());
         assert!(!items.into_iter().any(is_param), "{}", entry.body);
     }
-    let rewritten = read_programs(&mut store, &signature, &step.programs).unwrap();
-    for (program, calls) in rewritten.into_iter().zip(&calls) {
-        let replayed = alphabet.expand(&mut store, &signature, program).unwrap();
+    for (&program, calls) in found.terms().iter().zip(&calls) {
+        let replayed = alphabet.expand(&mut store, signature, program).unwrap();
         assert_eq!(replayed, alphabet.expand_calls(calls).unwrap());
     }
 }

@@ -87,10 +87,11 @@ mod tests {
 
     #[test]
     fn segments_are_merged_by_step_of_the_body() {
+        let expansion = language::TermStore::new().seq(&[]).unwrap();
         let place = |own: &[(usize, usize)]| Place {
             program: 0,
             arguments: Vec::new(),
-            expansion: String::new(),
+            expansion,
             steps: None,
             own: own.iter().map(|(from, to)| *from..*to).collect(),
         };

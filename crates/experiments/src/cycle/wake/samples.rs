@@ -1,7 +1,9 @@
 //! What wake learns from: each frame, with the programs that are right there.
 //!
-//! At a frame the emitter is to write two terms: the task, and what is done from the frame's segment on, the next two parts
-//! of the motion. The decoder is given both, and makes the next actions.
+//! At a frame the emitter is to write two terms: the task, and what is done from the frame on over the next segments. The
+//! decoder is given both, and makes the next actions.
+
+use std::collections::BTreeMap;
 
 use candle_core::Tensor;
 use dataset::{EpisodeId, FragmentIndex};
@@ -47,12 +49,16 @@ impl Samples {
         let frames = prepared.source.dataset.frames();
         let (mut target_of, mut instruction_of) = (vec![0; frames], vec![0; frames]);
         let (mut targets, mut instructions) = (Vec::new(), Vec::new());
+        let mut places = BTreeMap::new();
         for (at, demonstration) in demonstrations.all.iter().enumerate() {
             demonstration.frames.clone().for_each(|frame| instruction_of[frame] = instructions.len() as u32);
             instructions.push(words.encode(&demonstration.instruction, usize::MAX));
-            for (segment, now) in demonstration.segments.iter().zip(&written.now[at]) {
-                segment.clone().for_each(|frame| target_of[frame] = targets.len() as u32);
-                targets.push(bound.encode(&written.store, &[written.tasks[at], *now]));
+            for (frame, now) in demonstration.frames.clone().zip(&written.now[at]) {
+                let programs = [written.tasks[at], *now];
+                target_of[frame] = *places.entry(programs).or_insert_with(|| {
+                    targets.push(bound.encode(&written.store, &programs));
+                    targets.len() as u32 - 1
+                });
             }
         }
         let spans = prepared.source.dataset.spans();
