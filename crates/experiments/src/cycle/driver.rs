@@ -42,10 +42,10 @@ use super::corpus::{Corpus, Written};
 use super::demonstrations::Demonstrations;
 use super::gates::{Figures, Gates, Scene};
 use super::refactoring::grown;
+use super::report::{ReportContext, report};
 use super::samples::Samples;
 use super::settings::{CycleSettings, RunSettings};
 use super::skill_scores::{replay, skill_phases, skill_tasks};
-use super::story::{Telling, tell};
 use super::summary::{Refactored, Rewriting, RunSummary, SleepScores, WakeResult};
 use super::wake::{Before, DECODER, EMITTER, Policy, Wake, table};
 use crate::amortizer_phase::{Teacher, train_amortizer};
@@ -252,15 +252,19 @@ impl Driver<'_, '_> {
         write_text(&out.join("library.txt"), library.to_text().as_bytes())?;
         write_json(&out.join(SUMMARY), &summary)?;
         self.stage("report", false)?;
-        let telling = Telling {
+        let report = report(&ReportContext {
+            prepared: self.prepared,
+            settings: self.settings,
+            world: &world,
+            summary: &summary,
+            library: &library,
             out,
             preset: self.options.preset,
             seed: self.options.seed,
-            device: self.options.runs_on.clone(),
+            device: &self.options.runs_on,
             seconds: self.seconds(),
-            command: self.options.command.clone(),
-        };
-        let report = tell(self.prepared, self.settings, &world, &summary, &library, &telling)?;
+            command: &self.options.command,
+        })?;
         write_text(&out.join("report.json"), report.to_json()?.as_bytes())?;
         write_text(&out.join("report.html"), report::render(&report).as_bytes())?;
         Ok(summary)

@@ -6,7 +6,8 @@
 //!     library F_t ◄── gates (equivalence, verifier) ◄── candidates ◄─────────────┤  sleep
 //!         └──────► samples ─► emitter_phase, decoder_phase ─► wake scores ◄──────┘  wake
 //! ```
-//! [`driver`] runs it, [`refactoring`] is its step from one library to the next, [`settings`] are its settings and [`summary`] what it comes to.
+//! [`driver`] runs it, [`refactoring`] is its step from one library to the next, [`settings`] are its settings, [`summary`] what
+//! it comes to, and `report` fills the report's page, one module for each section.
 
 pub mod classes;
 pub mod corpus;
@@ -18,10 +19,10 @@ pub mod equivalence;
 pub mod gates;
 mod plane;
 pub mod refactoring;
+mod report;
 pub mod samples;
 pub mod settings;
 pub mod skill_scores;
-mod story;
 pub mod summary;
 mod verifier;
 pub mod wake;

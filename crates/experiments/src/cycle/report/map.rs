@@ -1,0 +1,67 @@
+//! All segments in the plane, and the kernel that places them.
+
+use clustering::Points;
+use report::{ClusterMap, KernelAgreement};
+
+use crate::cycle::classes::ClassSettings;
+use crate::cycle::driver::World;
+use crate::cycle::plane::principal_plane;
+use crate::error::Result;
+use crate::prepared::Prepared;
+
+/// The first two principal components of the segments' coordinates under D_φ.
+pub(super) fn map(prepared: &Prepared, world: &World) -> Result<ClusterMap> {
+    let (values, width) = world.classes.coordinates()?;
+    let (plane, share) = principal_plane(Points::new(&values, width)?);
+    let columns = prepared.source.dataset.columns();
+    let phases = columns.labels.get("phase");
+    let mut map = ClusterMap {
+        method: method(share),
+        x: plane.iter().map(|at| at[0]).collect(),
+        y: plane.iter().map(|at| at[1]).collect(),
+        skill: Vec::new(),
+        phase: Vec::new(),
+        task: Vec::new(),
+        dataset: Vec::new(),
+        episode: Vec::new(),
+        first_frame: Vec::new(),
+        end_frame: Vec::new(),
+    };
+    for id in &world.classes.ids {
+        let demonstration = &world.demonstrations.all[id.demonstration];
+        let (frames, first) = (world.demonstrations.frames(*id), demonstration.frames.start);
+        map.skill.push(world.corpus.calls[id.demonstration][id.segment].skill.0 as i64);
+        map.phase.extend(phases.map(|phases| phases[frames.start + frames.len() / 2]));
+        map.task.push(columns.tasks[frames.start]);
+        map.dataset.push(0);
+        map.episode.push(u64::from(demonstration.episode.0));
+        map.first_frame.push((frames.start - first) as u64);
+        map.end_frame.push((frames.end - first) as u64);
+    }
+    Ok(map)
+}
+
+/// The kernel that segments are clustered with: the Monte-Carlo kernel, which is its own reference.
+pub(super) fn kernel(settings: &ClassSettings) -> KernelAgreement {
+    KernelAgreement { kernel: "monte_carlo".to_owned(), samples: settings.samples as u64, spearman: None, pairs: None }
+}
+
+fn method(share: f64) -> String {
+    format!("the first two principal components of D_φ, {:.0} % of the variance", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_of_variance_is_a_percentage() {
+        assert_eq!(method(0.614), "the first two principal components of D_φ, 61 % of the variance");
+    }
+
+    #[test]
+    fn the_number_of_samples_is_that_of_the_settings() {
+        let settings = ClassSettings { samples: 6, ..ClassSettings::default() };
+        assert_eq!(kernel(&settings).samples, 6);
+    }
+}
