@@ -48,11 +48,11 @@ impl Metric {
         self.values.iter().find(|(name, _)| name == arm).map(|(_, estimate)| *estimate)
     }
 
-    /// The best mean of the row: `None` if no direction is better, or if fewer than two arms have a finite value.
+    /// The best mean of the row: `None` if no direction is better, or if there are no two different finite values.
     pub fn best(&self) -> Option<f64> {
         let means: Vec<f64> =
             self.values.iter().map(|(_, estimate)| estimate.mean).filter(|mean| mean.is_finite()).collect();
-        if means.len() < 2 {
+        if means.iter().all(|mean| *mean == means[0]) {
             return None;
         }
         match self.better {
@@ -120,6 +120,8 @@ mod tests {
         assert_eq!(metric(Better::Lower, &[0.5, 0.7]).best(), Some(0.5));
         assert_eq!(metric(Better::Lower, &[0.5]).best(), None);
         assert_eq!(metric(Better::Higher, &[0.5, f64::NAN]).best(), None);
+        assert_eq!(metric(Better::Higher, &[0.5, 0.5]).best(), None, "a tie has no winner");
+        assert_eq!(metric(Better::Higher, &[]).best(), None);
         assert_eq!(metric(Better::Neither, &[0.5, 0.7]).best(), None);
     }
 

@@ -2,7 +2,7 @@
 //! the order in which they first occur, so a new gate needs no change here.
 
 use super::code::program;
-use super::html::{Html, missing, put};
+use super::html::{Html, definitions, missing, put};
 use super::number::{count, place, short};
 use super::scale::Scale;
 use crate::figure::Figure;
@@ -11,9 +11,9 @@ use crate::report::Report;
 
 /// One sentence about each of the gates of the paper. A gate without a sentence is drawn like the others.
 const ABOUT: [(&str, &str); 3] = [
-    ("soundness", "the mean distance D_φ between the motions that the candidate merges; at most ε_t"),
-    ("returns", "the mean change of the imagined return; its confidence bound must stay below ε"),
-    ("length", "the drop in description length; it must exceed the limit"),
+    ("soundness", "the mean distance D_φ between the motions that the candidate merges; at most ε_t."),
+    ("returns", "the mean change of the imagined return; its confidence bound must stay below ε."),
+    ("length", "the drop in description length; it must exceed the limit."),
 ];
 
 /// The section.
@@ -31,9 +31,11 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
         "○ inactive. Each cell has the measured value, its confidence interval in brackets, and the limit, which is "
     );
     put!(out, "the tick in the small figure. Point at a cell for further numbers.</p>\n");
-    explain(out, &gates);
+    definitions(out, ABOUT.into_iter().filter(|(name, _)| gates.contains(name)));
     for gate in &gates {
-        silent(out, &report.candidates, gate);
+        if let Some(reason) = silent(&report.candidates, gate) {
+            missing(out, &format!("The gate `{gate}` was inactive for all candidates{reason}."));
+        }
     }
     let mut rounds: Vec<u32> = report.candidates.iter().map(|candidate| candidate.iteration).collect();
     rounds.sort_unstable();
@@ -71,23 +73,12 @@ fn gates(candidates: &[Candidate]) -> Vec<&str> {
     gates
 }
 
-fn explain(out: &mut Html, gates: &[&str]) {
-    let known = ABOUT.iter().filter(|(name, _)| gates.contains(name));
-    put!(out, "<ul class=\"notes\">");
-    for (name, about) in known {
-        put!(out, "<li><b>", { name }, "</b>: ", { about }, ".</li>");
-    }
-    put!(out, "</ul>\n");
-}
-
-/// A gate that judged nothing in the whole run says so once, with its reason.
-fn silent(out: &mut Html, candidates: &[Candidate], gate: &str) {
+/// The reason of a gate that judged nothing in the whole run, after a colon; `None` of one that did judge.
+fn silent(candidates: &[Candidate], gate: &str) -> Option<String> {
     let mut figures = candidates.iter().flat_map(|candidate| &candidate.figures).filter(|figure| figure.gate == gate);
     let reason = figures.clone().map(|figure| figure.reason.as_str()).find(|reason| !reason.is_empty());
-    if figures.all(|figure| figure.verdict == Verdict::Inactive) {
-        let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-        missing(out, &format!("The gate `{gate}` was inactive for all candidates{reason}."));
-    }
+    let is_silent = figures.all(|figure| figure.verdict == Verdict::Inactive);
+    is_silent.then(|| reason.map_or_else(String::new, |reason| format!(": {reason}")))
 }
 
 fn row(out: &mut Html, candidate: &Candidate, gates: &[&str], library: &[Entry]) {
@@ -130,7 +121,11 @@ fn cell(out: &mut Html, figure: &Figure) {
     });
     put!(out, "\"><span class=\"sign\" role=\"img\" aria-label=\"", { word }, "\">", { sign }, "</span> ");
     let Some(value) = figure.value.filter(|value| value.is_finite()) else {
-        put!(out, "<span class=\"idle-word\">", { word }, "</span></td>");
+        put!(out, "<span class=\"idle-word\">", { word }, "</span>");
+        if !figure.reason.is_empty() {
+            put!(out, " <small>", { figure.reason }, "</small>");
+        }
+        put!(out, "</td>");
         return;
     };
     put!(out, "<span class=\"figure\">", { short(value) }, "</span>");
@@ -138,7 +133,7 @@ fn cell(out: &mut Html, figure: &Figure) {
         put!(out, " ", { figure.unit });
     }
     if let Some((low, high)) = interval(figure, value) {
-        put!(out, " <small>[", { short(low) }, ", ", { short(high) }, "]</small>");
+        put!(out, " <small class=\"range\">[", { short(low) }, ", ", { short(high) }, "]</small>");
     }
     if let Some(limit) = figure.limit.filter(|limit| limit.is_finite()) {
         put!(out, " <small class=\"limit-word\">limit ", { short(limit) }, "</small>");
@@ -249,11 +244,9 @@ mod tests {
     #[test]
     fn a_gate_that_never_judged_says_so_once() {
         let silent_one = candidate(vec![Figure::inactive("returns", "the data has no reward")]);
-        let mut out = Html::default();
-        silent(&mut out, &[silent_one.clone(), silent_one.clone()], "returns");
-        assert!(out.into_string().contains("inactive for all candidates: the data has no reward."));
-        let mut out = Html::default();
-        silent(&mut out, &[silent_one, candidate(vec![figure("returns", Verdict::Passed)])], "returns");
-        assert!(out.into_string().is_empty());
+        let both = [silent_one.clone(), silent_one.clone()];
+        assert_eq!(silent(&both, "returns").as_deref(), Some(": the data has no reward"));
+        let other = candidate(vec![figure("returns", Verdict::Passed)]);
+        assert_eq!(silent(&[silent_one, other], "returns"), None);
     }
 }

@@ -20,7 +20,7 @@ pub(crate) fn header(out: &mut Html, report: &Report) {
     }
     let presets = if run.presets.is_empty() { "none".to_owned() } else { run.presets.join(" + ") };
     put!(out, "<li><span>preset</span> ", { presets }, "</li><li><span>seed</span> ", { run.seed }, "</li>");
-    put!(out, "<li><span>labels</span> ", { run.labels }, "</li><li><span>version</span> ", { run.version }, "</li>");
+    put!(out, "<li id=\"labels\">", { run.labels }, "</li><li><span>version</span> ", { run.version }, "</li>");
     put!(out, "<li><span>wall-clock time</span> ", { duration(run.seconds) }, "</li>");
     put!(out, "<li><span>device</span> ", { run.device }, "</li></ul>\n<div class=\"summary\" id=\"summary\">");
     for sentence in sentences(report) {

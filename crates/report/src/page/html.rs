@@ -66,6 +66,19 @@ pub(crate) fn missing(out: &mut Html, why: &str) {
     put!(out, "<p class=\"missing\">", { why }, "</p>\n");
 }
 
+/// A list of names with their descriptions; nothing for an empty one.
+pub(crate) fn definitions<'a>(out: &mut Html, all: impl Iterator<Item = (&'a str, &'a str)>) {
+    let mut all = all.filter(|(_, description)| !description.is_empty()).peekable();
+    if all.peek().is_none() {
+        return;
+    }
+    put!(out, "<ul class=\"notes\">");
+    for (name, description) in all {
+        put!(out, "<li><b>", { name }, "</b>: ", { description }, "</li>");
+    }
+    put!(out, "</ul>\n");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -34,14 +34,19 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
         lines,
         if_empty: NOT_MEASURED,
     };
+    let held_out = line(all, "programs", "c0", |iteration| iteration.held_out_nats);
+    if held_out.points.iter().any(|point| point.1.is_finite()) {
+        let unit = "nats, less is better";
+        draw(out, &chart("fig-held-out", "Description length of held-out programs", unit, vec![held_out]));
+    }
     let entries = line(all, "entries", "c0", |iteration| Some(iteration.entries as f64));
-    draw(out, &chart("fig-entries", "Entries of the library F_t", "", vec![entries]));
+    draw(out, &chart("fig-entries", "Entries of the library", "", vec![entries]));
     let tokens = line(all, "tokens", "c2", |iteration| Some(iteration.policy?.token_accuracy));
     let exact = line(all, "exact", "c4", |iteration| Some(iteration.policy?.exact_match));
-    let unit = "trained with F_(t−1); held-out accuracy";
+    let unit = "held-out accuracy, with the library of t − 1";
     draw(out, &chart("fig-tpe", "Emitter of iteration t", unit, vec![tokens, exact]));
     let error = line(all, "error", "c0", |iteration| Some(iteration.policy?.velocity_error));
-    let unit = "trained with F_(t−1); held-out velocity error, oracle programs";
+    let unit = "held-out velocity error with oracle programs, library of t − 1";
     draw(out, &chart("fig-lcad", "Decoder of iteration t", unit, vec![error]));
     put!(out, "</div>\n");
     if !all.is_empty() {

@@ -88,8 +88,8 @@ fn held_out(out: &mut Html, report: &Report) {
         "<p id=\"fig-held-out-length\">The programs of held-out demonstrations, which the library was not learned "
     );
     put!(out, "from, take ", { fixed(with, 0) }, " nats with the library and ", { fixed(without, 0) }, " without it");
-    if without > 0.0 {
-        put!(out, " (", { percent(with / without) }, ")");
+    if with > 0.0 && with < without {
+        put!(out, ": ", { fixed(without / with, 2) }, " times shorter");
     }
     put!(out, ".</p>\n");
 }

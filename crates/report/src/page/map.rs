@@ -14,7 +14,7 @@ const HEIGHT: f64 = 520.0;
 const MARGIN: f64 = 26.0;
 
 /// Longer names are in the legend only.
-const LONGEST_NAME: usize = 18;
+const LONGEST_NAME: usize = 24;
 
 /// A category whose marks lie further than this from their middle, in the median, gets no label in the map.
 const MAX_SPREAD: f64 = 90.0;

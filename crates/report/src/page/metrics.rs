@@ -1,6 +1,6 @@
 //! Figures on held-out episodes: one table for each group of rows, with a column for each arm that has a value in it.
 
-use super::html::{Html, missing, put};
+use super::html::{Html, definitions, missing, put};
 use super::number::{NONE, short};
 use crate::metrics::{Better, Estimate, Metric, SKILL_GROUP};
 use crate::report::Report;
@@ -43,9 +43,9 @@ pub(crate) fn of_skills(out: &mut Html, report: &Report) {
     }
     put!(
         out,
-        "<div id=\"fig-skill-metrics\"><p class=\"lead\">Agreement of held-out frames with true phases and tasks. "
+        "<div id=\"fig-skill-metrics\"><p class=\"lead\">Evaluation of the skills on held-out episodes. The best "
     );
-    put!(out, "Labels are used for this comparison only. The best value of a row is bold.</p>\n");
+    put!(out, "value of a row is bold.</p>\n");
     arms(out, report, &groups);
     for group in groups {
         table(out, report, group);
@@ -73,11 +73,8 @@ fn columns<'a>(report: &'a Report, rows: &'a [Metric]) -> Vec<&'a str> {
 /// The arms of some groups, each with its description.
 fn arms(out: &mut Html, report: &Report, groups: &[&[Metric]]) {
     let shown: Vec<&str> = groups.iter().flat_map(|group| columns(report, group)).collect();
-    put!(out, "<ul class=\"notes\">");
-    for arm in report.arms.iter().filter(|arm| shown.contains(&arm.name.as_str()) && !arm.description.is_empty()) {
-        put!(out, "<li><b>", { arm.name }, "</b>: ", { arm.description }, "</li>");
-    }
-    put!(out, "</ul>\n");
+    let arms = report.arms.iter().filter(|arm| shown.contains(&arm.name.as_str()));
+    definitions(out, arms.map(|arm| (arm.name.as_str(), arm.description.as_str())));
 }
 
 fn table(out: &mut Html, report: &Report, rows: &[Metric]) {
@@ -136,7 +133,7 @@ fn cell(out: &mut Html, arm: &str, estimate: Option<Estimate>, is_best: bool) {
             put!(out, { short(estimate.mean) });
             out.markup(if is_best { "</b>" } else { "</span>" });
             if let (Some(low), Some(high)) = (estimate.low, estimate.high) {
-                put!(out, " <small>[", { short(low) }, ", ", { short(high) }, "]</small>");
+                put!(out, " <small class=\"range\">[", { short(low) }, ", ", { short(high) }, "]</small>");
             }
         }
         None => put!(out, "<small>", { NONE }, "</small>"),

@@ -119,9 +119,10 @@ pub(super) fn library() -> Vec<Entry> {
 }
 
 fn kind_of(body: &str) -> &'static str {
-    match body.contains("seq[") {
-        true => "several skills",
-        false => "partial application",
+    match (body.starts_with('\\'), body.contains("repeat")) {
+        (false, _) => "constant",
+        (_, true) => "partial application",
+        _ => "several skills",
     }
 }
 
