@@ -2,7 +2,7 @@
 //! the order in which they first occur, so a new gate needs no change here.
 
 use super::code::program;
-use super::html::{Html, definitions, missing, put};
+use super::html::{Html, definitions, missing, put, range};
 use super::number::{count, place, short};
 use super::scale::Scale;
 use crate::figure::Figure;
@@ -133,7 +133,7 @@ fn cell(out: &mut Html, figure: &Figure) {
         put!(out, " ", { figure.unit });
     }
     if let Some((low, high)) = interval(figure, value) {
-        put!(out, " <small class=\"range\">[", { short(low) }, ", ", { short(high) }, "]</small>");
+        range(out, low, high);
     }
     if let Some(limit) = figure.limit.filter(|limit| limit.is_finite()) {
         put!(out, " <small class=\"limit-word\">limit ", { short(limit) }, "</small>");

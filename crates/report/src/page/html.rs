@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Display, Write};
 
+use super::number::short;
+
 /// Markup under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Html(String);
@@ -64,6 +66,11 @@ pub(crate) use put;
 /// A paragraph in the place of a figure that has no data.
 pub(crate) fn missing(out: &mut Html, why: &str) {
     put!(out, "<p class=\"missing\">", { why }, "</p>\n");
+}
+
+/// An interval in brackets.
+pub(crate) fn range(out: &mut Html, low: f64, high: f64) {
+    put!(out, " <small class=\"range\">[", { short(low) }, ", ", { short(high) }, "]</small>");
 }
 
 /// A list of names with their descriptions; nothing for an empty one.

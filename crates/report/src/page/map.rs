@@ -3,7 +3,7 @@
 
 use super::html::{Html, missing, put};
 use super::number::{count, counted, fixed, place};
-use super::palette::{hatch, hue, mark};
+use super::palette::{hue, mark, swatch};
 use super::scale::Scale;
 use super::skills::dataset_name;
 use crate::motion::{ClusterMap, Skill, badges};
@@ -237,15 +237,16 @@ fn legend(out: &mut Html, colouring: &Colouring<'_>) {
             None => none += 1,
         }
     }
-    for (index, (category, size)) in colouring.categories.iter().zip(&sizes).enumerate() {
-        let label = index as i64;
-        put!(out, "<li><button type=\"button\" data-label=\"", { label }, "\"><span class=\"swatch ", { hue(label) });
-        put!(out, " ", { hatch(label) }, "\">", { category.badge }, "</span> ", { category.title }, " <small>");
-        put!(out, { count(*size) }, "</small></button></li>");
+    let mut item = |label: i64, badge: &str, title: &str, size: u64| {
+        put!(out, "<li><button type=\"button\" data-label=\"", { label }, "\">");
+        swatch(out, label, badge);
+        put!(out, " ", { title }, " <small>", { count(size) }, "</small></button></li>");
+    };
+    for ((category, size), label) in colouring.categories.iter().zip(&sizes).zip(0..) {
+        item(label, &category.badge, &category.title, *size);
     }
     if none > 0 {
-        put!(out, "<li><button type=\"button\" data-label=\"-1\"><span class=\"swatch cx\">×</span> none <small>");
-        put!(out, { count(none) }, "</small></button></li>");
+        item(-1, "×", "none", none);
     }
     put!(out, "</ul>\n");
 }

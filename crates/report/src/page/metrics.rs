@@ -1,6 +1,6 @@
 //! Figures on held-out episodes: one table for each group of rows, with a column for each arm that has a value in it.
 
-use super::html::{Html, definitions, missing, put};
+use super::html::{Html, definitions, missing, put, range};
 use super::number::{NONE, short};
 use crate::metrics::{Better, Estimate, Metric, SKILL_GROUP};
 use crate::report::Report;
@@ -133,7 +133,7 @@ fn cell(out: &mut Html, arm: &str, estimate: Option<Estimate>, is_best: bool) {
             put!(out, { short(estimate.mean) });
             out.markup(if is_best { "</b>" } else { "</span>" });
             if let (Some(low), Some(high)) = (estimate.low, estimate.high) {
-                put!(out, " <small class=\"range\">[", { short(low) }, ", ", { short(high) }, "]</small>");
+                range(out, low, high);
             }
         }
         None => put!(out, "<small>", { NONE }, "</small>"),

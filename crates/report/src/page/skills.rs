@@ -2,7 +2,7 @@
 
 use super::html::{Html, missing, put};
 use super::number::{count, counted, fixed, percent, place};
-use super::palette::{hatch, hue};
+use super::palette::{hue, swatch};
 use crate::motion::{Example, Skill, badges};
 use crate::report::Report;
 
@@ -66,8 +66,9 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
 
 fn card(out: &mut Html, report: &Report, (index, badge): (usize, &str), skill: &Skill, longest: f64) {
     let label = index as i64;
-    put!(out, "<article class=\"skill\" id=\"skill-", { index }, "\"><h3><span class=\"swatch ", { hue(label) }, " ");
-    put!(out, { hatch(label) }, "\">", { badge }, "</span> ", { skill.title() }, "</h3>\n<div class=\"about\">");
+    put!(out, "<article class=\"skill\" id=\"skill-", { index }, "\"><h3>");
+    swatch(out, label, badge);
+    put!(out, " ", { skill.title() }, "</h3>\n<div class=\"about\">");
     if let Some(displacement) = skill.displacement.filter(|part| part.iter().all(|value| value.is_finite())) {
         arrow(out, label, displacement, longest);
     }

@@ -4,7 +4,7 @@
 use super::code::program;
 use super::html::{Html, missing, put};
 use super::number::{counted, fixed};
-use super::palette::{hatch, hue};
+use super::palette::{hatch, hue, swatch};
 use super::skills::dataset_name;
 use crate::motion::{Episode, Skill, Span, badges};
 use crate::report::Report;
@@ -53,9 +53,9 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
 fn key(out: &mut Html, report: &Report, badges: &[String]) {
     put!(out, "<ul class=\"legend key\" aria-label=\"Skills\">");
     for (index, (skill, badge)) in report.skills.iter().zip(badges).enumerate() {
-        let label = index as i64;
-        put!(out, "<li><a href=\"#skill-", { index }, "\"><span class=\"swatch ", { hue(label) }, " ");
-        put!(out, { hatch(label) }, "\">", { badge }, "</span> ", { skill.title() }, "</a></li>");
+        put!(out, "<li><a href=\"#skill-", { index }, "\">");
+        swatch(out, index as i64, badge);
+        put!(out, " ", { skill.title() }, "</a></li>");
     }
     put!(out, "</ul>\n");
 }
