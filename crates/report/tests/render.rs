@@ -186,8 +186,9 @@ fn episodes_are_named_with_their_dataset_if_there_are_several() {
 }
 
 #[test]
-fn the_library_counts_its_kinds_and_compares_held_out_lengths() {
+fn the_library_names_its_skills_and_kinds_and_compares_held_out_lengths() {
     let page = render(&sample::sample());
+    assert!(page.contains("<a class=\"primitive\" href=\"#skill-8\" title=\"skill_8 · open\">skill_8</a>"));
     assert!(
         part(&page, "fig-kinds").contains("<dt>several skills</dt><dd>5</dd></div><div><dt>constant</dt><dd>1</dd>")
     );

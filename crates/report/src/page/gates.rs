@@ -6,7 +6,7 @@ use super::html::{Html, definitions, missing, put, range};
 use super::number::{count, place, short};
 use super::scale::Scale;
 use crate::figure::Figure;
-use crate::programs::{Candidate, Entry, Verdict};
+use crate::programs::{Candidate, Verdict};
 use crate::report::Report;
 
 /// One sentence about each of the gates of the paper. A gate without a sentence is drawn like the others.
@@ -55,7 +55,7 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
         }
         put!(out, "<th>Decision</th></tr></thead><tbody>\n");
         for candidate in own {
-            row(out, candidate, &gates, &report.library);
+            row(out, candidate, &gates, report);
         }
         put!(out, "</tbody></table></details>\n");
     }
@@ -81,13 +81,13 @@ fn silent(candidates: &[Candidate], gate: &str) -> Option<String> {
     is_silent.then(|| reason.map_or_else(String::new, |reason| format!(": {reason}")))
 }
 
-fn row(out: &mut Html, candidate: &Candidate, gates: &[&str], library: &[Entry]) {
+fn row(out: &mut Html, candidate: &Candidate, gates: &[&str], report: &Report) {
     put!(out, "<tr class=\"", { if candidate.admitted { "admitted" } else { "rejected" } }, "\"><td>");
     if let Some(name) = &candidate.name {
         put!(out, "<code class=\"name\">", { name }, "</code> ");
     }
     put!(out, "<code class=\"type\">", { candidate.ty }, "</code><pre>");
-    program(out, &candidate.body, &candidate.holes, library);
+    program(out, &candidate.body, &candidate.holes, report);
     put!(out, "</pre><small>", { count(candidate.uses) });
     put!(out, { if candidate.uses == 1 { " place" } else { " places" } }, "</small></td>");
     for gate in gates {
@@ -233,7 +233,12 @@ mod tests {
     #[test]
     fn a_row_says_why_it_was_rejected_and_which_gate_did_not_judge() {
         let mut out = Html::default();
-        row(&mut out, &candidate(vec![figure("length", Verdict::Failed)]), &["length", "novelty"], &[]);
+        row(
+            &mut out,
+            &candidate(vec![figure("length", Verdict::Failed)]),
+            &["length", "novelty"],
+            &crate::report::empty(),
+        );
         let text = out.into_string();
         assert!(
             text.contains("✗ rejected</b> <small>length: too far</small>") && text.contains("not judged"),

@@ -1,4 +1,4 @@
-//! Markup that cannot be forged by data: what is not a literal of this crate is escaped, by the types.
+//! Markup that data cannot forge: by the types, everything but literals of this crate is escaped.
 
 use std::fmt::{self, Display, Write};
 
@@ -9,7 +9,7 @@ use super::number::short;
 pub(crate) struct Html(String);
 
 impl Html {
-    /// Adds markup of our own. Data has no such lifetime, so it cannot come this way.
+    /// Adds a literal of this crate. Data does not have its lifetime, so it cannot be added this way.
     pub(crate) fn markup(&mut self, literal: &'static str) {
         self.0.push_str(literal);
     }

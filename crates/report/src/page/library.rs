@@ -37,7 +37,7 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
         .filter_map(|entry| entry.posterior.map(|posterior| posterior.high))
         .filter(|high| high.is_finite())
         .fold(0.0, f64::max);
-    let mut tree = Tree { library, shown: BTreeSet::new(), most };
+    let mut tree = Tree { report, library, shown: BTreeSet::new(), most };
     put!(out, "<ul class=\"tree\">\n");
     let called: BTreeSet<&str> = library
         .iter()
@@ -95,6 +95,7 @@ fn held_out(out: &mut Html, report: &Report) {
 }
 
 struct Tree<'a> {
+    report: &'a Report,
     library: &'a [Entry],
     shown: BTreeSet<usize>,
     /// The highest end of an interval; all bars share it as their scale.
@@ -112,7 +113,7 @@ impl Tree<'_> {
         self.shown.insert(index);
         put!(out, "<li><article class=\"entry\" id=\"entry-", { index }, "\"><h3><code>", { entry.name }, "</code> ");
         put!(out, "<code class=\"type\">", { entry.ty }, "</code></h3>\n<pre>");
-        program(out, &entry.body, &entry.holes, self.library);
+        program(out, &entry.body, &entry.holes, self.report);
         put!(out, "</pre>\n<dl class=\"figures\"><div><dt>uses</dt><dd>", { count(entry.uses) }, "</dd></div>");
         put!(out, "<div><dt>gain</dt><dd>", { fixed(entry.gain_nats, 1) }, " nats</dd></div>");
         put!(out, "<div><dt>admitted at</dt><dd>t = ", { entry.iteration }, "</dd></div>");
@@ -125,7 +126,7 @@ impl Tree<'_> {
             None => put!(out, "not estimated"),
         }
         put!(out, "</dd></div></dl>\n");
-        expansions(out, entry, self.library);
+        expansions(out, entry, self.report);
         put!(out, "</article>\n");
         let mut called: Vec<usize> = Vec::new();
         for call in &entry.calls {
@@ -164,7 +165,7 @@ fn interval(out: &mut Html, posterior: Posterior, most: f64) {
     put!(out, "M", { place(low) }, " 3v8M", { place(high) }, " 3v8\"/></svg> ", { words });
 }
 
-fn expansions(out: &mut Html, entry: &Entry, library: &[Entry]) {
+fn expansions(out: &mut Html, entry: &Entry, report: &Report) {
     if entry.expansions.is_empty() {
         put!(out, "<p class=\"missing small\">No example call was recorded.</p>");
         return;
@@ -172,9 +173,9 @@ fn expansions(out: &mut Html, entry: &Entry, library: &[Entry]) {
     put!(out, "<details class=\"expansions\"><summary>Example calls and their expansions</summary>");
     for expansion in &entry.expansions {
         put!(out, "<div><pre>");
-        program(out, &expansion.call, &[], library);
+        program(out, &expansion.call, &[], report);
         put!(out, "</pre><pre>");
-        program(out, &expansion.meaning, &[], library);
+        program(out, &expansion.meaning, &[], report);
         put!(out, "</pre></div>");
     }
     put!(out, "</details>");

@@ -117,7 +117,7 @@ fn row(out: &mut Html, report: &Report, badges: &[String], episode: &Episode, (t
     put!(out, "</div>");
     if let Some(text) = &episode.program {
         put!(out, "<details class=\"program\"><summary>program</summary><pre>");
-        program(out, text, &[], &report.library);
+        program(out, text, &[], report);
         put!(out, "</pre></details>");
     }
     put!(out, "</div>\n");
