@@ -5,6 +5,7 @@ use std::ops::Range;
 use compression::Library;
 use report::{Episode, Span};
 
+use super::overview::origin;
 use crate::cycle::driver::World;
 use crate::cycle::settings::RunSettings;
 use crate::error::Result;
@@ -24,10 +25,11 @@ pub(super) fn episodes(
     let episode = |at: usize| {
         let demonstration = &world.demonstrations.all[at];
         let first = demonstration.frames.start;
+        let (dataset, index) = origin(demonstration.episode);
         let skills = demonstration.segments.iter().zip(&world.corpus.calls[at]);
         Episode {
-            index: u64::from(demonstration.episode.0),
-            dataset: 0,
+            index,
+            dataset,
             task: columns.tasks[first],
             instruction: demonstration.instruction.clone(),
             frames: demonstration.frames.len() as u64,

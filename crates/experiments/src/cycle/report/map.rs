@@ -3,6 +3,7 @@
 use clustering::Points;
 use report::{ClusterMap, KernelAgreement};
 
+use super::overview::origin;
 use crate::cycle::classes::ClassSettings;
 use crate::cycle::driver::World;
 use crate::cycle::plane::principal_plane;
@@ -33,8 +34,9 @@ pub(super) fn map(prepared: &Prepared, world: &World) -> Result<ClusterMap> {
         map.skill.push(world.corpus.calls[id.demonstration][id.segment].skill.0 as i64);
         map.phase.extend(phases.map(|phases| phases[frames.start + frames.len() / 2]));
         map.task.push(columns.tasks[frames.start]);
-        map.dataset.push(0);
-        map.episode.push(u64::from(demonstration.episode.0));
+        let (dataset, episode) = origin(demonstration.episode);
+        map.dataset.push(dataset);
+        map.episode.push(episode);
         map.first_frame.push((frames.start - first) as u64);
         map.end_frame.push((frames.end - first) as u64);
     }

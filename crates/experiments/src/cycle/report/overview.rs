@@ -1,32 +1,23 @@
 //! The head of the page: what was run, on which data, and with which labels.
 
+use dataset::EpisodeId;
 use models::WorldModelConfig;
 use models::world_model::ContrastMode;
 use report::{DatasetInfo, Run};
 
 use super::ReportContext;
+use crate::cycle::summary::RunSummary;
 use crate::prepared::Prepared;
 use crate::settings::Mode;
 
 /// What was run, and how to run it again.
 pub(super) fn run(context: &ReportContext<'_>) -> Run {
     let ReportContext { prepared, settings, summary, .. } = context;
-    let dataset = &prepared.source.dataset;
     let config = toml::to_string(settings).ok();
     let hash = models::noise::mix(0, config.as_deref().unwrap_or_default().as_bytes());
-    let (training, held_out) = summary.demonstrations;
     Run {
         title: title(&summary.dataset, settings.cycle.iterations),
-        datasets: vec![DatasetInfo {
-            name: summary.dataset.clone(),
-            episodes: training as u64,
-            held_out_episodes: held_out as u64,
-            frames: dataset.frames() as u64,
-            tasks: dataset.tasks().len() as u64,
-            fps: dataset.info().fps,
-            reward: prepared.has_rewards(),
-            pictures: !dataset.roles().cameras.is_empty(),
-        }],
+        datasets: datasets(prepared, summary),
         presets: vec![context.preset.to_owned()],
         seed: context.seed,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -37,6 +28,28 @@ pub(super) fn run(context: &ReportContext<'_>) -> Run {
         config_hash: format!("{hash:016x}"),
         config,
     }
+}
+
+/// The datasets of the run, in the order in which they were given.
+fn datasets(prepared: &Prepared, summary: &RunSummary) -> Vec<DatasetInfo> {
+    let dataset = &prepared.source.dataset;
+    let (training, held_out) = summary.demonstrations;
+    vec![DatasetInfo {
+        name: summary.dataset.clone(),
+        episodes: training as u64,
+        held_out_episodes: held_out as u64,
+        frames: dataset.frames() as u64,
+        tasks: dataset.tasks().len() as u64,
+        fps: dataset.info().fps,
+        reward: prepared.has_rewards(),
+        pictures: !dataset.roles().cameras.is_empty(),
+    }]
+}
+
+/// Where an episode is from: the index of its dataset among [`datasets`], and its number there. The sections about episodes,
+/// skills and the map all ask here.
+pub(super) fn origin(episode: EpisodeId) -> (u64, u64) {
+    (0, u64::from(episode.0))
 }
 
 /// Names of phases, by label; numbers where there are no names.

@@ -6,6 +6,7 @@ use std::ops::Range;
 use dataset::{CameraId, Dataset, FrameIndex, FrameOptions, FrameReader, Matrix};
 use report::{Example, Picture, Skill};
 
+use super::overview::origin;
 use crate::cycle::driver::World;
 use crate::error::Result;
 use crate::prepared::Prepared;
@@ -142,12 +143,13 @@ fn example(
 ) -> Result<Example> {
     let demonstration = &world.demonstrations.all[at];
     let first = demonstration.frames.start;
+    let (dataset, episode) = origin(demonstration.episode);
     let keys: Vec<(CameraId, FrameIndex)> =
         shown_frames(frames).into_iter().map(|frame| (CameraId(0), FrameIndex(frame))).collect();
     let found = if has_pictures { reader.read(&keys)? } else { Vec::new() };
     Ok(Example {
-        dataset: 0,
-        episode: u64::from(demonstration.episode.0),
+        dataset,
+        episode,
         first_frame: (frames.start - first) as u64,
         end_frame: (frames.end - first) as u64,
         pictures: found.iter().filter_map(|frame| frame.jpeg(QUALITY)).map(Picture).collect(),
