@@ -63,12 +63,12 @@ equal instructions are one task.
 Ctrl-C ends it where it is, and so does anything else; `--resume` goes on with the result of a run
 that was never stopped.")]
     Run(RunArgs),
-    /// Write the page of a finished run again
+    /// Regenerate the HTML report of a finished run
     #[command(after_help = "Examples:
   refactor-vla report demo-run
   refactor-vla report runs/goal --out goal.html
 
-The page is made from `report.json` in the directory alone: nothing is trained or measured again.")]
+The report is rendered from `report.json` in the results directory; nothing is trained or measured.")]
     Report(ReportArgs),
     /// Check, evaluate and show programs
     #[command(subcommand)]

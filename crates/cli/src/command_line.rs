@@ -20,6 +20,9 @@ pub(crate) fn again(source: &SourceArgs, keys: &KeyArgs, preset: &str, out: &Pat
             words.extend(["--preset".to_owned(), preset.to_owned()]);
         }
     }
+    if source.features.tuning {
+        words.push("--tuning".to_owned());
+    }
     let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
     for (name, value) in data {
         option(name, value);
@@ -37,7 +40,7 @@ pub(crate) fn again(source: &SourceArgs, keys: &KeyArgs, preset: &str, out: &Pat
 
 /// Options that say what is learned from, as far as they were given.
 fn data_options(features: &FeatureArgs, keys: &KeyArgs) -> Vec<(&'static str, String)> {
-    let FeatureArgs { encoder, features, hold_out } = features;
+    let FeatureArgs { encoder, features, hold_out, tuning: _ } = features;
     let KeyArgs { state_key, action_key, camera_key, reward_key, label_key } = keys;
     let single = [
         ("--encoder", encoder.clone()),

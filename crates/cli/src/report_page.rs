@@ -1,4 +1,4 @@
-//! `report`: the page of a run, written again from its data.
+//! `report`: regenerates the HTML report of a run from its data.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,36 +10,36 @@ use crate::failure::{Failure, Problem};
 use crate::files::{self, Destination, shown};
 use crate::run_directory::{file_of, unfinished};
 
-/// The data of a page, in the directory of its run.
+/// The data of the report, in the directory of the run.
 const DATA: &str = "report.json";
 
-/// The page beside it.
+/// The report, in the same directory.
 const PAGE: &str = "report.html";
 
-/// The largest file of data, in bytes. It has pictures in it.
+/// The largest file of data, in bytes. It contains pictures.
 const MAX_DATA_BYTES: u64 = 1 << 30;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReportArgs {
-    /// The directory that `run` or `demo` made
+    /// Results directory of `run` or `demo`
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
-    /// The page to write [default: `report.html` in the directory]
+    /// HTML file to write [default: `report.html` in the results directory]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Print JSON: where the run and its page are
+    /// Print the paths of the run and the report as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Writes the page and says where it is.
+/// Writes the report and prints its path.
 pub(crate) fn run(options: &ReportArgs) -> Result<(), Failure> {
     let data = file_of(&options.run, DATA)?.ok_or_else(|| unfinished(&options.run, DATA))?;
     let out = options.out.clone().unwrap_or_else(|| options.run.join(PAGE));
     if is_same(&out, &data) {
-        return Err(Problem::new(format!("{} is what the page is made from", shown(&out)))
-            .fact("expected", "another file to write the page to")
-            .hint(format!("give another `--out`, such as `{}`", options.run.join(PAGE).display()))
+        return Err(Problem::new(format!("{} is the data of the report", shown(&out)))
+            .fact("expected", "another file for the HTML report")
+            .hint(format!("choose another `--out`, such as `{}`", options.run.join(PAGE).display()))
             .into());
     }
     let destination = Destination::new(&out, PAGE)?;
@@ -52,20 +52,21 @@ pub(crate) fn run(options: &ReportArgs) -> Result<(), Failure> {
     }
 }
 
-/// Whether both paths lead to one file.
+/// Whether both paths name the same file.
 fn is_same(one: &Path, other: &Path) -> bool {
     fs::canonicalize(one).is_ok_and(|one| fs::canonicalize(other).is_ok_and(|other| one == other))
 }
 
 fn unreadable(data: &Path, error: &ReportError) -> Problem {
-    let again = "the command that made the run writes it again with `--resume`; what is done is not done again";
+    let again =
+        "repeat the command of the run with `--resume`: it writes the report again and repeats no finished stage";
     match error {
         ReportError::Json(reason) => {
-            Problem::new(format!("{} is no report", shown(data))).fact("reason", reason).hint(again)
+            Problem::new(format!("{} is not a report", shown(data))).fact("reason", reason).hint(again)
         }
         ReportError::Schema { found } => {
             let is_newer = *found > u64::from(report::SCHEMA);
-            Problem::new(format!("{} is of another version of this program", shown(data)))
+            Problem::new(format!("{} was written by another version of this program", shown(data)))
                 .fact("found", format!("schema {found}"))
                 .fact("expected", format!("schema {}", report::SCHEMA))
                 .hint(if is_newer { "update this program" } else { again })

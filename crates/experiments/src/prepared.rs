@@ -58,8 +58,29 @@ pub struct HeldOut {
 impl Prepared {
     /// Splits and labels; `hold_out` episodes of each task, or as many as suits the dataset.
     pub fn new(source: Source, hold_out: Option<usize>, length: usize) -> Result<Prepared> {
-        let spans = source.dataset.spans();
         let split = split(&source, hold_out)?;
+        Prepared::with_split(source, split, length)
+    }
+
+    /// For choosing settings without looking at the episodes that judge the result: the episodes that [`Prepared::new`] holds
+    /// out are set aside, and the last remaining episode of each task is held out instead.
+    pub fn for_tuning(source: Source, hold_out: Option<usize>, length: usize) -> Result<Prepared> {
+        let (spans, outer) = (source.dataset.spans(), split(&source, hold_out)?);
+        let key = |episode: &EpisodeId| (source.origin(*episode).dataset, spans[episode.at()].task);
+        let last: BTreeMap<_, EpisodeId> = outer.train.iter().map(|episode| (key(episode), *episode)).collect();
+        let (held_out, train): (Vec<EpisodeId>, Vec<EpisodeId>) =
+            outer.train.iter().partition(|episode| last.get(&key(episode)) == Some(episode));
+        if train.is_empty() {
+            return Err(Error::Mismatch(
+                "tuning needs two training episodes of some task, and every task has one; use more episodes or hold out fewer"
+                    .to_owned(),
+            ));
+        }
+        Prepared::with_split(source, Split { train, held_out }, length)
+    }
+
+    fn with_split(source: Source, split: Split, length: usize) -> Result<Prepared> {
+        let spans = source.dataset.spans();
         let training = FragmentIndex::new(spans, &split.train, length, 1)?;
         let index = FragmentIndex::new(spans, &split.held_out, length, 1)?;
         let scales = Scales::over(&source.dataset, &source.caches, &split.train)?;

@@ -1,8 +1,9 @@
-//! Contradictions within a report. The page is drawn all the same, and lists them: a figure that is silently wrong is
-//! worse than one that says so.
+//! Contradictions within a report. The page is drawn nevertheless and lists them: a figure that is silently wrong is worse
+//! than one with a warning.
 
 use std::collections::BTreeSet;
 
+use crate::figure::Figure;
 use crate::motion::{ClusterMap, Span};
 use crate::report::{Report, SCHEMA};
 
@@ -20,7 +21,9 @@ impl Report {
             self.map_problems(map, &mut problems);
         }
         keep_few(self.episode_problems(), "episodes", &mut problems);
-        keep_few(self.library_problems(), "entries", &mut problems);
+        keep_few(self.library_problems(), "the library", &mut problems);
+        keep_few(self.candidate_problems(), "candidates", &mut problems);
+        keep_few(self.metric_problems(), "held-out figures", &mut problems);
         for training in &self.training {
             for term in &training.terms {
                 for series in [&term.training, &term.held_out] {
@@ -39,18 +42,19 @@ impl Report {
     }
 
     fn map_problems(&self, map: &ClusterMap, problems: &mut Vec<String>) {
-        let fragments = map.x.len();
+        let segments = map.x.len();
         for (name, length, optional) in [
             ("y", map.y.len(), false),
             ("skill", map.skill.len(), false),
             ("phase", map.phase.len(), true),
             ("task", map.task.len(), true),
+            ("dataset", map.dataset.len(), false),
             ("episode", map.episode.len(), false),
             ("first_frame", map.first_frame.len(), false),
             ("end_frame", map.end_frame.len(), false),
         ] {
-            if length != fragments && !(optional && length == 0) {
-                problems.push(format!("The map has {fragments} fragments, but its `{name}` has {length} values."));
+            if length != segments && !(optional && length == 0) {
+                problems.push(format!("The map has {segments} segments, but its `{name}` has {length} values."));
             }
         }
         for (name, labels, known) in [
@@ -60,7 +64,7 @@ impl Report {
         ] {
             let strangers = labels.iter().filter(|label| !is_known(**label, known)).count();
             if strangers > 0 {
-                problems.push(format!("{strangers} labels of `{name}` in the map name nothing that there is."));
+                problems.push(format!("{strangers} labels of `{name}` in the map do not exist."));
             }
         }
     }
@@ -75,13 +79,16 @@ impl Report {
                     && spans.windows(2).all(|pair| pair[0].end <= pair[1].first)
             };
             if !sound(&episode.skills, self.skills.len()) {
-                problems.push(format!("The skills of episode {} overlap or leave it.", episode.index));
+                problems.push(format!("The skills of episode {} overlap or lie outside it.", episode.index));
             }
             if !sound(&episode.phases, self.phases.len()) {
-                problems.push(format!("The phases of episode {} overlap or leave it.", episode.index));
+                problems.push(format!("The phases of episode {} overlap or lie outside it.", episode.index));
             }
             if !is_known(episode.task, self.tasks.len()) {
                 problems.push(format!("Episode {} has a task that is not listed.", episode.index));
+            }
+            if usize::try_from(episode.dataset).map_or(true, |dataset| dataset >= self.run.datasets.len()) {
+                problems.push(format!("Episode {} has a dataset that is not listed.", episode.index));
             }
         }
         problems
@@ -102,6 +109,39 @@ impl Report {
         }
         problems
     }
+
+    fn candidate_problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        for candidate in &self.candidates {
+            let (t, body) = (candidate.iteration, &candidate.body);
+            let rejected = candidate.figures.iter().any(Figure::rejects);
+            if candidate.admitted && rejected {
+                problems.push(format!("Candidate `{body}` of t = {t} was admitted although a gate rejects it."));
+            }
+            if !candidate.admitted && !rejected {
+                problems.push(format!("Candidate `{body}` of t = {t} was rejected although no gate rejects it."));
+            }
+            let gates: BTreeSet<&str> = candidate.figures.iter().map(|figure| figure.gate.as_str()).collect();
+            if gates.len() != candidate.figures.len() {
+                problems.push(format!("Candidate `{body}` of t = {t} has two figures of one gate."));
+            }
+        }
+        problems
+    }
+
+    fn metric_problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        let arms: BTreeSet<&str> = self.arms.iter().map(|arm| arm.name.as_str()).collect();
+        if arms.len() != self.arms.len() {
+            problems.push("Two arms have the same name.".to_owned());
+        }
+        for metric in &self.metrics {
+            for (arm, _) in metric.values.iter().filter(|(arm, _)| !arms.contains(arm.as_str())) {
+                problems.push(format!("`{}` has a value for the arm `{arm}`, which is not listed.", metric.name));
+            }
+        }
+        problems
+    }
 }
 
 /// Whether a label is −1 or an index below `known`.
@@ -113,6 +153,6 @@ fn keep_few(found: Vec<String>, what: &str, problems: &mut Vec<String>) {
     let more = found.len().saturating_sub(LISTED);
     problems.extend(found.into_iter().take(LISTED));
     if more > 0 {
-        problems.push(format!("{more} more problems of {what}."));
+        problems.push(format!("There are {more} more problems with {what}."));
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::json_number;
 use crate::programs::Verdict;
 
 /// The judgement of one gate about one candidate, with the numbers that led to it.
@@ -28,6 +29,7 @@ pub struct Figure {
     /// Why the candidate was rejected or the gate is inactive, as a sentence; empty where it passed.
     pub reason: String,
     /// Further numbers by name, such as `pairs` or `worst`.
+    #[serde(deserialize_with = "json_number::named")]
     pub details: BTreeMap<String, f64>,
 }
 

@@ -1,6 +1,8 @@
 //! Numbers that JSON cannot hold. `serde_json` writes a number that is not finite as `null`; a training that diverged
 //! must still be readable, so `null` comes back as NaN.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Deserializer};
 
 /// Reads a number, or NaN for `null`.
@@ -18,4 +20,10 @@ pub(crate) fn place<'de, D: Deserializer<'de>>(input: D) -> Result<Option<[f64; 
 pub(crate) fn many<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<f64>, D::Error> {
     let numbers = Vec::<Option<f64>>::deserialize(input)?;
     Ok(numbers.into_iter().map(|number| number.unwrap_or(f64::NAN)).collect())
+}
+
+/// Reads numbers by name, with NaN for each `null`.
+pub(crate) fn named<'de, D: Deserializer<'de>>(input: D) -> Result<BTreeMap<String, f64>, D::Error> {
+    let numbers = BTreeMap::<String, Option<f64>>::deserialize(input)?;
+    Ok(numbers.into_iter().map(|(name, number)| (name, number.unwrap_or(f64::NAN))).collect())
 }

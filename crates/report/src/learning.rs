@@ -1,50 +1,54 @@
-//! How the run went: figures of each outer iteration, and the loss curves of each training.
+//! Figures of each outer iteration, and the loss curves of each training.
 
 use serde::{Deserialize, Serialize};
 
 use crate::json_number;
 
-/// Figures after one outer iteration. All but the description lengths may be missing.
+/// Figures of one outer iteration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Iteration {
     /// The outer iteration, from 1; 0 is the state before the loop.
     pub t: u32,
-    /// Description length of all programs given the library, in nats.
+    /// Description length of all training programs given the library F_t, in nats.
     #[serde(deserialize_with = "json_number::one")]
     pub programs_nats: f64,
-    /// Description length of the library itself, in nats.
+    /// Description length of the library F_t itself, in nats.
     #[serde(deserialize_with = "json_number::one")]
     pub library_nats: f64,
-    /// Entries of the library.
+    /// Description length of the programs of held-out demonstrations given F_t, in nats, where it was measured.
+    pub held_out_nats: Option<f64>,
+    /// Entries of F_t.
     pub entries: u64,
-    /// Skills that clustering found.
-    pub skills: Option<u64>,
-    /// Normalised mutual information of skills and tasks on the probe, 0 to 1.
-    pub nmi_task: Option<f64>,
-    /// Adjusted Rand index of skills and tasks, at most 1.
-    pub ari_task: Option<f64>,
-    /// Normalised mutual information of skills and true phases, 0 to 1.
-    pub nmi_phase: Option<f64>,
-    /// Adjusted Rand index of skills and true phases, at most 1.
-    pub ari_phase: Option<f64>,
-    /// Share of tokens that the emitter (TPE) gets right on held-out episodes, 0 to 1.
-    pub tpe_token_accuracy: Option<f64>,
-    /// Share of whole programs that it gets right, 0 to 1.
-    pub tpe_exact_match: Option<f64>,
-    /// Velocity error of the action decoder (LCAD) on held-out episodes, programs written with the library.
-    pub lcad_error_with_library: Option<f64>,
-    /// The same for programs written without it.
-    pub lcad_error_without_library: Option<f64>,
-    /// Wall-clock time of this iteration in seconds.
-    pub seconds: Option<f64>,
+    /// Candidates that were never proposed because they save too few nats, where they were counted.
+    pub not_proposed: Option<u64>,
+    /// The policy of this iteration; `None` before the loop.
+    pub policy: Option<IterationPolicy>,
+}
+
+/// Held-out figures of the policy that outer iteration t trains. It writes programs with **F_{t−1}**, so the policy of t = 1
+/// has no library.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IterationPolicy {
+    /// Entries of F_{t−1}, the library that it was trained with.
+    pub library_entries: u64,
+    /// Share of tokens that the emitter (TPE) predicts correctly, 0 to 1.
+    #[serde(deserialize_with = "json_number::one")]
+    pub token_accuracy: f64,
+    /// Share of programs that the emitter writes exactly, 0 to 1.
+    #[serde(deserialize_with = "json_number::one")]
+    pub exact_match: f64,
+    /// Velocity error of the action decoder (LCAD) given oracle programs.
+    #[serde(deserialize_with = "json_number::one")]
+    pub velocity_error: f64,
 }
 
 /// One training: a model, in one outer iteration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainingPhase {
-    /// What was trained, such as `world model`; trainings of one name share their figures.
+    /// The trained model, such as `world model`; trainings of one name share their charts.
     pub name: String,
     /// The outer iteration in which it was trained, `None` if once for the whole run.
     pub iteration: Option<u32>,
@@ -65,7 +69,7 @@ pub struct LossTerm {
 }
 
 /// Values over steps. Both vectors have the same length; any number of points is fine, long series are thinned when they
-/// are drawn, in a way that keeps peaks.
+/// are drawn, and peaks are kept.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Series {

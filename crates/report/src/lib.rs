@@ -1,8 +1,8 @@
-//! One run of the wake/sleep loop as a page that a person can look at.
+//! A self-contained HTML report of one run of the wake/sleep loop.
 //!
-//! [`Report`] is plain data: numbers, names, programs as text, pictures as bytes. The driver fills it and keeps it as
-//! `report.json`; [`render`] makes one HTML file of it that needs no network, no font and no script of others. Both are
-//! functions of their argument alone, so the same run gives the same bytes.
+//! [`Report`] is plain data: numbers, names, programs as text, pictures as bytes. The driver fills it and stores it as
+//! `report.json`; [`render`] turns it into one HTML file that loads nothing else. Both are functions of their argument alone,
+//! so the same run gives the same bytes.
 //!
 //! ```
 //! use report::{Report, Run, SCHEMA, render};
@@ -13,9 +13,8 @@
 //!     presets: vec!["tiny".into()],
 //!     seed: 7,
 //!     version: "0.1.0".into(),
-//!     revision: None,
 //!     device: "cpu".into(),
-//!     started: None,
+//!     labels: "no labels were used".into(),
 //!     seconds: 12.5,
 //!     command: "refactor-vla run --dataset a<b --out run".into(),
 //!     config_hash: "00ff".into(),
@@ -23,7 +22,8 @@
 //! };
 //! let report = Report {
 //!     schema: SCHEMA, run, tasks: vec![], phases: vec![], iterations: vec![], training: vec![], skills: vec![],
-//!     map: None, episodes: vec![], library: vec![], candidates: vec![], metrics: vec![], notes: vec![],
+//!     map: None, kernel: None, episodes: vec![], library: vec![], candidates: vec![], arms: vec![], metrics: vec![],
+//!     notes: vec![],
 //! };
 //! let page = render(&report);
 //! assert!(page.contains("a&lt;b"));
@@ -35,14 +35,16 @@ mod check;
 mod figure;
 mod json_number;
 mod learning;
+mod metrics;
 mod motion;
 mod page;
 mod programs;
 mod report;
 
 pub use figure::Figure;
-pub use learning::{Iteration, LossTerm, Series, TrainingPhase};
-pub use motion::{ClusterMap, Episode, Example, Picture, Skill, Span};
+pub use learning::{Iteration, IterationPolicy, LossTerm, Series, TrainingPhase};
+pub use metrics::{Arm, Better, Estimate, Metric, SKILL_GROUP};
+pub use motion::{ClusterMap, Episode, Example, KernelAgreement, Picture, Skill, Span};
 pub use page::render;
-pub use programs::{Candidate, Entry, Expansion, Gate, Hole, Posterior, Verdict};
-pub use report::{Better, DatasetInfo, Estimate, Metric, Report, ReportError, Run, SCHEMA};
+pub use programs::{Candidate, Entry, Expansion, Hole, Posterior, Verdict};
+pub use report::{DatasetInfo, Report, ReportError, Run, SCHEMA};

@@ -1,4 +1,4 @@
-//! The page: one section for each part of a report, in the order in which a reader asks.
+//! The page: one section for each part of a report.
 
 mod chart;
 mod code;
@@ -35,7 +35,7 @@ const SECTIONS: [(&str, &str, Section); 9] = [
 
 type Section = fn(&mut Html, &Report);
 
-/// Makes one self-contained HTML file of a report. It never fails: what is missing or contradicts itself is said in words.
+/// Makes one self-contained HTML file of a report. It never fails: the page says what is missing or contradicts itself.
 /// The same report gives the same bytes.
 pub fn render(report: &Report) -> String {
     let mut out = Html::default();
@@ -49,7 +49,7 @@ pub fn render(report: &Report) -> String {
     put!(out, "<link rel=\"icon\" href=\"data:,\">\n");
     put!(out, "<title>", { report.run.title }, " – REFACTOR-VLA</title>\n<style>\n");
     out.markup(include_str!("page/style.css"));
-    put!(out, "</style></head>\n<body>\n<a class=\"skip\" href=\"#loop\">Skip to the figures</a>\n");
+    put!(out, "</style></head>\n<body>\n<a class=\"skip\" href=\"#loop\">Skip to the content</a>\n");
     header::header(&mut out, report);
     put!(out, "<nav aria-label=\"Sections\"><ul>");
     for (id, name, _) in SECTIONS {

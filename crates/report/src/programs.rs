@@ -1,7 +1,8 @@
-//! The library of typed programs, and how the gates judged every candidate for it.
+//! The library of typed programs, and the figures of the gates for every candidate.
 
 use serde::{Deserialize, Serialize};
 
+use crate::figure::Figure;
 use crate::json_number;
 
 /// An entry of the library.
@@ -19,7 +20,7 @@ pub struct Entry {
     pub holes: Vec<Hole>,
     /// Calls in the rewritten corpus and in other entries.
     pub uses: u64,
-    /// By how much it made the whole shorter when it was admitted, in nats.
+    /// The drop in total description length when it was admitted, in nats.
     #[serde(deserialize_with = "json_number::one")]
     pub gain_nats: f64,
     /// Posterior share of calls that are calls of it, with its interval; 0 to 1.
@@ -28,7 +29,10 @@ pub struct Entry {
     pub calls: Vec<String>,
     /// The outer iteration that admitted it.
     pub iteration: u32,
-    /// Calls from the corpus with what they mean, a few.
+    /// Its kind, such as `several skills`, `partial application` or `constant`, where it was determined. An abbreviation
+    /// saves nats without composing skills, so the page counts entries by kind.
+    pub kind: Option<String>,
+    /// A few calls from the corpus with their expansions.
     pub expansions: Vec<Expansion>,
 }
 
@@ -58,23 +62,23 @@ pub struct Posterior {
     pub high: f64,
 }
 
-/// A call and what it stands for.
+/// A call and its expansion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expansion {
     /// The call, such as `fn_0 "milk"`.
     pub call: String,
-    /// What it unfolds to, primitive calls only; line breaks are kept.
+    /// The primitive calls that it expands to; line breaks are kept.
     pub meaning: String,
 }
 
-/// A candidate for the library, and what each gate measured.
+/// A candidate for the library, with the figures of all gates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Candidate {
     /// The outer iteration that proposed it.
     pub iteration: u32,
-    /// The name that it got, `None` if it was refused.
+    /// The name that it got, `None` if it was rejected.
     pub name: Option<String>,
     /// Its body as the language prints it; line breaks and indentation are kept.
     pub body: String,
@@ -85,44 +89,31 @@ pub struct Candidate {
     pub ty: String,
     /// Places of the corpus that it matches.
     pub uses: u64,
-    /// BEK soundness: the mean D_φ between motions that it merges, at most ε_t. No unit.
-    pub soundness: Gate,
-    /// Return preservation: the mean size of the difference of returns up to its upper confidence bound, which must be below ε.
-    pub returns: Gate,
-    /// MDL gain in nats, which must exceed its limit.
-    pub gain: Gate,
+    /// One figure for each gate, in the order of the gates.
+    pub figures: Vec<Figure>,
     /// Whether it was admitted.
     pub admitted: bool,
-    /// Why, as a sentence; needed for those refused.
-    pub reason: String,
 }
 
-/// What one gate measured and said.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Gate {
-    /// What it said.
-    pub verdict: Verdict,
-    /// What it measured; `None` where it did not.
-    pub value: Option<f64>,
-    /// Lower end of the confidence interval, where there is one.
-    pub low: Option<f64>,
-    /// Upper end of it.
-    pub high: Option<f64>,
-    /// What the value was held against.
-    pub limit: Option<f64>,
+impl Candidate {
+    /// Why it was rejected: one sentence for each gate that rejects it. Empty for an admitted candidate.
+    pub fn rejections(&self) -> Vec<String> {
+        let sentence = |figure: &Figure| match figure.reason.as_str() {
+            "" => format!("{} recorded no reason", figure.gate),
+            reason => format!("{}: {reason}", figure.gate),
+        };
+        self.figures.iter().filter(|figure| figure.rejects()).map(sentence).collect()
+    }
 }
 
-/// What a gate says of a candidate.
+/// The verdict of a gate on a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It lets the candidate through.
+    /// The candidate passes.
     Passed,
-    /// It does not.
+    /// The candidate is rejected.
     Failed,
-    /// It cannot judge, for example without reward, or was switched off.
+    /// The gate cannot judge, for example without rewards, or is switched off.
     Inactive,
-    /// An earlier gate had already refused.
-    NotReached,
 }

@@ -1,14 +1,16 @@
-//! The whole report, what was run, and the table of held-out figures; reading and writing it as JSON.
+//! The whole report and what was run; reading and writing it as JSON.
 
 use serde::{Deserialize, Serialize};
 
 use crate::json_number;
 use crate::learning::{Iteration, TrainingPhase};
-use crate::motion::{ClusterMap, Episode, Skill};
+use crate::metrics::{Arm, Metric};
+use crate::motion::{ClusterMap, Episode, KernelAgreement, Skill};
 use crate::programs::{Candidate, Entry};
 
-/// The version of the format that this crate writes and reads. It grows when a field changes its meaning or goes.
-pub const SCHEMA: u32 = 2;
+/// The version of the format that this crate writes and reads. It is raised when a field is added, removed or changes its
+/// meaning.
+pub const SCHEMA: u32 = 3;
 
 /// Everything that the page shows of one run of the wake/sleep loop.
 ///
@@ -26,23 +28,28 @@ pub struct Report {
     pub tasks: Vec<String>,
     /// Names of the true phases; empty where the data has no such labels.
     pub phases: Vec<String>,
-    /// Figures after each outer iteration, by ascending `t`. A first one with `t = 0` is the state before the loop.
+    /// Figures of each outer iteration, by ascending `t`. A first one with `t = 0` is the state before the loop.
     pub iterations: Vec<Iteration>,
     /// Loss curves, one element for each training that took place.
     pub training: Vec<TrainingPhase>,
     /// The skills of the last iteration; labels of `skill` refer to them.
     pub skills: Vec<Skill>,
-    /// Fragments in the plane; `None` where nothing was projected.
+    /// Segments in the plane; `None` where nothing was projected.
     pub map: Option<ClusterMap>,
+    /// The kernel that segments were clustered with; `None` where it is not known.
+    pub kernel: Option<KernelAgreement>,
     /// Episodes with their skills and phases, in the order in which they are to be shown.
     pub episodes: Vec<Episode>,
     /// The library after the last iteration.
     pub library: Vec<Entry>,
     /// Every candidate that the gates judged, admitted or not, by ascending iteration.
     pub candidates: Vec<Candidate>,
+    /// The arms of the comparisons, in the order of their columns. The first arm of a group is the one that the head of the
+    /// page shows.
+    pub arms: Vec<Arm>,
     /// Figures on held-out episodes.
     pub metrics: Vec<Metric>,
-    /// What a reader must know to read the figures rightly: departures, small numbers, what failed. Sentences.
+    /// What a reader must know to interpret the figures: departures, small numbers, failures. Sentences.
     pub notes: Vec<String>,
 }
 
@@ -50,30 +57,28 @@ pub struct Report {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
-    /// What the page is headed with, such as `libero_goal, three iterations`.
+    /// The heading of the page, such as `libero_goal, three iterations`.
     pub title: String,
     /// The datasets, in the order in which they were given.
     pub datasets: Vec<DatasetInfo>,
     /// Names of the presets, in the order in which they were composed.
     pub presets: Vec<String>,
-    /// The seed that everything random came from.
+    /// The random seed.
     pub seed: u64,
     /// Version of the program.
     pub version: String,
-    /// Revision of the source, where known.
-    pub revision: Option<String>,
-    /// What it ran on, such as `cpu, 2 threads`.
+    /// The device of the run, such as `cpu, 2 threads`.
     pub device: String,
-    /// When it began, as text to be shown; `None` keeps the page a function of the run alone.
-    pub started: Option<String>,
+    /// Which labels were used in training, as a phrase: `no labels were used`, or `trained with task_index labels (supcon)`.
+    pub labels: String,
     /// Wall-clock time of the whole run in seconds.
     #[serde(deserialize_with = "json_number::one")]
     pub seconds: f64,
-    /// The command that gives this run again.
+    /// The command that reproduces this run.
     pub command: String,
     /// Hash of the resolved configuration, in hexadecimal.
     pub config_hash: String,
-    /// The resolved configuration as TOML, where it is to be shown.
+    /// The resolved configuration as TOML; `None` leaves it out of the page.
     pub config: Option<String>,
 }
 
@@ -83,9 +88,9 @@ pub struct Run {
 pub struct DatasetInfo {
     /// Its name or path as it was given.
     pub name: String,
-    /// Episodes that were learned from.
+    /// Training episodes.
     pub episodes: u64,
-    /// Episodes that were kept apart for judging.
+    /// Held-out episodes.
     pub held_out_episodes: u64,
     /// Frames of all episodes.
     pub frames: u64,
@@ -100,62 +105,15 @@ pub struct DatasetInfo {
     pub pictures: bool,
 }
 
-/// One row of the table of held-out figures.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Metric {
-    /// Heading under which the row stands, such as `emitter`; rows of a group follow each other.
-    pub group: String,
-    /// What is measured, such as `exact match`.
-    pub name: String,
-    /// Unit, empty for a plain number.
-    pub unit: String,
-    /// Whether more or less is better.
-    pub better: Better,
-    /// With the learned library.
-    pub with_library: Option<Estimate>,
-    /// The same without it; `None` where that makes no sense.
-    pub without_library: Option<Estimate>,
-    /// The paper's value as it prints it (`0.900`, `0.090–0.113`); `None` where nothing is comparable.
-    pub paper: Option<String>,
-    /// What differs from the paper's setting, or how it was measured. May be empty.
-    pub note: String,
-}
-
-/// A figure with its interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Estimate {
-    /// The figure itself, in the unit of its row.
-    #[serde(deserialize_with = "json_number::one")]
-    pub mean: f64,
-    /// Lower end of its 95 % interval.
-    pub low: Option<f64>,
-    /// Upper end of its 95 % interval.
-    pub high: Option<f64>,
-}
-
-/// Which direction of a figure is the good one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Better {
-    /// More is better: accuracies, agreement.
-    Higher,
-    /// Less is better: errors, description lengths.
-    Lower,
-    /// The figure describes, it does not judge.
-    Neither,
-}
-
 /// Why a report could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// The text is no report.
+    /// The text is not a report.
     #[error("not a report: {0}")]
     Json(#[from] serde_json::Error),
     /// It was written by another version of this program.
     #[error(
-        "the report has schema {found}, this program reads {SCHEMA}; `refactor-vla run … --resume` writes it again"
+        "the report has schema {found}, this program reads {SCHEMA}; run `refactor-vla run … --resume` to write it again"
     )]
     Schema {
         /// The version that the text names.
@@ -164,11 +122,11 @@ pub enum ReportError {
 }
 
 impl Report {
-    /// Reads a report that [`to_json`](Report::to_json) wrote. The version is looked at first, so that a report of
-    /// another version is not answered with the name of some field.
+    /// Reads a report that [`to_json`](Report::to_json) wrote. The version is checked first, so that the error about a
+    /// report of another version names the version and not some field.
     ///
     /// # Errors
-    /// [`ReportError::Json`] if the text is no report, [`ReportError::Schema`] if it is one of another version.
+    /// [`ReportError::Json`] if the text is not a report, [`ReportError::Schema`] if its version is another one.
     pub fn from_json(text: &str) -> Result<Report, ReportError> {
         #[derive(Deserialize)]
         #[serde(expecting = "an object with `schema`")]
@@ -185,8 +143,43 @@ impl Report {
     /// Writes the report as JSON. Numbers that are not finite become `null`.
     ///
     /// # Errors
-    /// [`ReportError::Json`] if the serialiser refuses, which no report makes it do.
+    /// [`ReportError::Json`] if serialising fails, which does not happen for any report.
     pub fn to_json(&self) -> Result<String, ReportError> {
         Ok(serde_json::to_string(self)?)
+    }
+}
+
+/// A report of nothing, for tests.
+#[cfg(test)]
+pub(crate) fn empty() -> Report {
+    let run = Run {
+        title: String::new(),
+        datasets: Vec::new(),
+        presets: Vec::new(),
+        seed: 0,
+        version: String::new(),
+        device: String::new(),
+        labels: String::new(),
+        seconds: 0.0,
+        command: String::new(),
+        config_hash: String::new(),
+        config: None,
+    };
+    Report {
+        schema: SCHEMA,
+        run,
+        tasks: Vec::new(),
+        phases: Vec::new(),
+        iterations: Vec::new(),
+        training: Vec::new(),
+        skills: Vec::new(),
+        map: None,
+        kernel: None,
+        episodes: Vec::new(),
+        library: Vec::new(),
+        candidates: Vec::new(),
+        arms: Vec::new(),
+        metrics: Vec::new(),
+        notes: Vec::new(),
     }
 }

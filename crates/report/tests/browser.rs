@@ -9,7 +9,7 @@
     clippy::panic,
     reason = "a test that cannot be set up fails loudly"
 )]
-#![expect(clippy::print_stdout, reason = "what is skipped is told")]
+#![expect(clippy::print_stdout, reason = "skipped tests say so")]
 
 #[path = "browser/devtools.rs"]
 mod devtools;
@@ -23,14 +23,12 @@ use devtools::Browser;
 use report::{Report, render};
 use serde_json::json;
 
-/// The figures that every page has, be it only to say why there is nothing to show.
-const FIGURES: [&str; 14] = [
+/// The figures that every page has, even if only to say why there is nothing to show.
+const FIGURES: [&str; 12] = [
     "summary",
     "tiles",
     "fig-description-length",
     "fig-entries",
-    "fig-nmi",
-    "fig-ari",
     "fig-tpe",
     "fig-lcad",
     "fig-skills",
@@ -65,7 +63,15 @@ fn the_page_is_sound_at_both_widths_and_in_both_schemes() {
             for scheme in ["light", "dark"] {
                 assert_eq!(browser.open(file, width, scheme), Vec::<String>::new());
                 assert_no_overflow(browser, width);
-                for figure in FIGURES.into_iter().chain(["fig-loss-0", "fig-loss-9", "skill-14", "entry-6"]) {
+                for figure in FIGURES.into_iter().chain([
+                    "fig-skill-metrics",
+                    "fig-kinds",
+                    "fig-kernel",
+                    "fig-loss-0",
+                    "fig-loss-9",
+                    "skill-13",
+                    "entry-6",
+                ]) {
                     let script = format!("document.getElementById({figure:?})?.getBoundingClientRect().height ?? 0");
                     assert!(browser.eval(&script).as_f64().unwrap() > 20.0, "{figure} is not there at {width}");
                 }
@@ -79,7 +85,7 @@ fn the_page_is_sound_at_both_widths_and_in_both_schemes() {
 }
 
 #[test]
-fn the_map_changes_its_colours_and_tells_what_is_under_the_pointer() {
+fn the_map_changes_its_colours_and_describes_what_is_under_the_pointer() {
     with_browser(&sample::sample(), |browser, file| {
         browser.open(file, 1280, "light");
         let shown = "[...document.querySelectorAll('.layer, .map .legend')].filter(one => getComputedStyle(one).display \
@@ -93,14 +99,39 @@ fn the_map_changes_its_colours_and_tells_what_is_under_the_pointer() {
         browser.eval("document.getElementById('by-phase').click()");
         let script = "(() => { const hit = document.querySelectorAll('.hit')[7]; hit.dispatchEvent(new PointerEvent('pointerover', \
                       { bubbles: true, clientX: 100, clientY: 100 })); return document.getElementById('tip').textContent })()";
-        let told = browser.eval(script);
-        let told = told.as_str().unwrap();
-        assert!(told.starts_with("episode ") && told.contains("frames") && told.contains("phase: "), "{told}");
+        let tip = browser.eval(script);
+        let tip = tip.as_str().unwrap();
+        assert!(tip.starts_with("episode ") && tip.contains("frames") && tip.contains("phase: "), "{tip}");
+        let script = "(() => { const cell = document.querySelector('.gates .failed'); cell.dispatchEvent(new \
+                      PointerEvent('pointerover', { bubbles: true, clientX: 100, clientY: 100 })); return \
+                      document.getElementById('tip').textContent })()";
+        let tip = browser.eval(script);
+        let tip = tip.as_str().unwrap();
+        assert!(tip.contains("allowed") || tip.contains("needed"), "{tip}");
         browser.eval("document.querySelector('.legend.by-phase button').click()");
         assert!(browser.eval("document.querySelectorAll('.layer .dim').length").as_u64().unwrap() > 0);
         browser.eval("document.querySelector('[data-open]').click()");
         assert_eq!(browser.eval("document.querySelectorAll('.task:not([open])').length"), 0);
         assert_eq!(browser.complaints(), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn no_label_of_the_map_is_cut_off() {
+    with_browser(&sample::sample(), |browser, file| {
+        for width in [1280, 390] {
+            browser.open(file, width, "light");
+            for by in ["skill", "phase", "task"] {
+                browser.eval(&format!("document.getElementById('by-{by}').click()"));
+                let cut = format!(
+                    "(() => {{ const edge = document.querySelector('.plane svg').getBoundingClientRect(); return \
+                     [...document.querySelectorAll('.layer.by-{by} .at')].filter(one => {{ const box = \
+                     one.getBoundingClientRect(); return box.left < edge.left - 1 || box.right > edge.right + 1 }}).map(one => \
+                     one.textContent).join('; ') }})()"
+                );
+                assert_eq!(browser.eval(&cut), "", "at {width}, by {by}");
+            }
+        }
     });
 }
 
@@ -162,7 +193,11 @@ fn hostile_text_neither_runs_nor_breaks_the_page() {
     report.episodes[0].instruction = hostile.into();
     report.library[0].name = hostile.into();
     report.library[0].body = hostile.into();
-    report.candidates[0].reason = "y".repeat(700);
+    report.candidates[0].figures[0].reason = "y".repeat(700);
+    report.candidates[0].figures[0].gate = hostile.into();
+    report.candidates[0].figures[0].details.insert(hostile.into(), 1.0);
+    report.metrics[3].values[0].0 = hostile.into();
+    report.arms[0].name = "z".repeat(200);
     report.notes.push(hostile.into());
     with_browser(&report, |browser, file| {
         assert_eq!(browser.open(file, 390, "dark"), Vec::<String>::new());

@@ -8,7 +8,6 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use dataset::FRAGMENT_LENGTH;
 use experiments::matrix::{CellResult, Mode, Plan, matrix};
 use experiments::run_dir::{write_json, write_text};
 use experiments::scores::Scores;
@@ -18,7 +17,7 @@ use experiments::{AmortizerSettings, Prepared, WorldModelSettings, resolve};
 use super::args::PhaseCArgs;
 use crate::failure::{Failure, Problem};
 use crate::files;
-use crate::train::{open_source, stop_flag, training};
+use crate::train::{open_source, split, stop_flag, training};
 
 /// How often children are looked at.
 const LOOK: Duration = Duration::from_millis(200);
@@ -40,11 +39,7 @@ pub(crate) fn run(options: &PhaseCArgs) -> Result<(), Failure> {
     };
     let open = |dataset: &str| -> Result<Prepared, Failure> {
         let source = open_source(dataset, &options.features, &options.keys)?;
-        Ok(Prepared::new(
-            source,
-            options.features.hold_out.map(std::num::NonZeroUsize::get),
-            world_model.model.horizon.min(FRAGMENT_LENGTH),
-        )?)
+        split(source, &options.features, world_model.model.horizon)
     };
     if let Some(cell) = &options.cell {
         stop_with_parent(stop);

@@ -147,4 +147,8 @@ pub(crate) struct FeatureArgs {
     /// Episodes of each task to judge by, not to learn from [default: 2, or 1 if there are fewer than 5]
     #[arg(long, value_name = "N")]
     pub(crate) hold_out: Option<std::num::NonZeroUsize>,
+    /// Choose settings without looking at the held-out episodes: set them aside, and hold out the last remaining episode of
+    /// each task instead
+    #[arg(long)]
+    pub(crate) tuning: bool,
 }

@@ -82,7 +82,16 @@ pub(crate) fn prepared(source: &SourceArgs, keys: &KeyArgs, horizon: usize) -> R
     let open = |dataset: &String| open_source(dataset, &source.features, keys);
     let opened = Source::join(source.dataset.iter().map(open).collect::<Result<_, _>>()?)?;
     watch::warn(&opened.notes);
-    Ok(Prepared::new(opened, source.features.hold_out.map(std::num::NonZeroUsize::get), horizon.min(FRAGMENT_LENGTH))?)
+    split(opened, &source.features, horizon)
+}
+
+/// Splits a dataset into training and held-out episodes.
+pub(crate) fn split(source: Source, options: &FeatureArgs, horizon: usize) -> Result<Prepared, Failure> {
+    let (hold_out, length) = (options.hold_out.map(std::num::NonZeroUsize::get), horizon.min(FRAGMENT_LENGTH));
+    Ok(match options.tuning {
+        true => Prepared::for_tuning(source, hold_out, length)?,
+        false => Prepared::new(source, hold_out, length)?,
+    })
 }
 
 /// Opens a dataset and finds its features.

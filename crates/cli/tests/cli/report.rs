@@ -1,4 +1,4 @@
-//! `report` on directories that are runs, and on those that are none.
+//! `report` on directories with and without a finished run.
 
 use std::fs;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::path::Path;
 use crate::{LOOP, Ran, folder, run, shown};
 
 /// The least that a page can be made from.
-const DATA: &str = r#"{"schema": 2, "run": {"title": "a<b", "datasets": [], "presets": ["tiny"], "seed": 7,
-    "version": "0.1.0", "revision": null, "device": "cpu", "started": null, "seconds": 12.5, "command": "refactor-vla demo",
+const DATA: &str = r#"{"schema": 3, "run": {"title": "a<b", "datasets": [], "presets": ["tiny"], "seed": 7,
+    "version": "0.1.0", "device": "cpu", "labels": "no labels were used", "seconds": 12.5, "command": "refactor-vla demo",
     "config_hash": "00ff", "config": null}, "tasks": [], "phases": [], "iterations": [], "training": [], "skills": [],
-    "map": null, "episodes": [], "library": [], "candidates": [], "metrics": [], "notes": []}"#;
+    "map": null, "kernel": null, "episodes": [], "library": [], "candidates": [], "arms": [], "metrics": [], "notes": []}"#;
 
 fn report(run_in: &Path, more: &[&str]) -> Ran {
     run(&[&["report", run_in.to_str().unwrap()], more].concat())
@@ -27,7 +27,7 @@ fn a_page_is_written_again() {
     let told = report(folder.path(), &["--out", other.to_str().unwrap(), "--json"]).json();
     assert_eq!(told["report"], other.to_str().unwrap());
     assert_eq!(fs::read_to_string(other).unwrap(), page);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "nothing is left beside");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "nothing else is left there");
 }
 
 #[test]
@@ -37,8 +37,8 @@ fn directories_that_are_no_finished_run() {
         ("unfinished", &[("config.json", LOOP)]),
         ("phase", &[("config.json", r#"{"run": {"phase": "world_model"}}"#)]),
         ("several", &[("a/config.json", LOOP), ("b/config.json", LOOP), ("c/notes.txt", "mine")]),
-        ("broken", &[("report.json", r#"{"schema": 2, "run": "#)]),
-        ("newer", &[("report.json", r#"{"schema": 3, "pages": 3}"#)]),
+        ("broken", &[("report.json", r#"{"schema": 3, "run": "#)]),
+        ("newer", &[("report.json", r#"{"schema": 4, "pages": 3}"#)]),
         ("older", &[("report.json", r#"{"schema": 0}"#)]),
         ("other", &[("report.json", "[]"), ("config.json", LOOP)]),
     ] {

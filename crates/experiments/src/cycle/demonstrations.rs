@@ -39,7 +39,7 @@ pub struct SegmentId {
 /// All episodes of a dataset, cut.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Demonstrations {
-    /// One for each episode, in their order.
+    /// One for each episode of the split, in their order.
     pub all: Vec<Demonstration>,
     /// Which column of an action is what.
     pub layout: ActionLayout,
@@ -61,7 +61,13 @@ impl Demonstrations {
                 frames,
             })
         };
-        let all: Result<Vec<Demonstration>> = dataset.spans().iter().enumerate().map(cut).collect();
+        let split = &prepared.split;
+        let is_used = |at: usize| {
+            let episode = EpisodeId(at as u32);
+            split.train.binary_search(&episode).is_ok() || split.held_out.binary_search(&episode).is_ok()
+        };
+        let spans = dataset.spans().iter().enumerate().filter(|(at, _)| is_used(*at));
+        let all: Result<Vec<Demonstration>> = spans.map(cut).collect();
         Ok(Demonstrations { all: all?, layout })
     }
 

@@ -34,6 +34,7 @@ use super::corpus::{Corpus, Written};
 use super::demonstrations::Demonstrations;
 use super::gates::{Gates, RecordedCalls};
 use super::refactoring::{Grown, grown, read};
+use super::report::{ReportContext, report};
 use super::segment_kernel::SegmentKernel;
 use super::session::{Event, RunOptions, Session};
 use super::settings::{CycleSettings, RunSettings};
@@ -179,7 +180,19 @@ fn publish(
     write_text(&path("library.txt"), library.to_text().as_bytes())?;
     write_json(&path(SUMMARY), summary)?;
     session.announce("report", false)?;
-    let report = super::story::report(session, settings, world, summary, library)?;
+    let report = report(&ReportContext {
+        prepared: session.prepared,
+        settings,
+        world,
+        summary,
+        library,
+        out: session.run.root(),
+        preset: session.options.preset,
+        seed: session.options.seed,
+        device: &session.options.runs_on,
+        seconds: session.seconds(),
+        command: &session.options.command,
+    })?;
     write_text(&session.run.path("report.json"), report.to_json()?.as_bytes())?;
     write_text(&session.run.path("report.html"), report::render(&report).as_bytes())
 }

@@ -6,7 +6,8 @@
 //!     library F_t ◄── gates (equivalence, verifier) ◄── candidates ◄─────────────┤  sleep
 //!         └──────► samples ─► heads (emitter, decoder) ─► held-out figures ◄──────┘  wake
 //! ```
-//! [`driver`] runs it, [`refactoring`] is its step from one library to the next, [`settings`] are its settings and [`summary`] what it comes to.
+//! [`driver`] runs it, [`refactoring`] is its step from one library to the next, [`settings`] are its settings, [`summary`] what
+//! it comes to, and `report` fills the report's page, one module for each section.
 
 pub mod annotation;
 pub mod class_scores;
@@ -18,11 +19,11 @@ pub mod equivalence;
 pub mod gates;
 pub mod phases;
 pub mod refactoring;
+mod report;
 pub mod segment_kernel;
 pub mod session;
 pub mod settings;
 pub mod skill_scores;
-mod story;
 pub mod summary;
 pub mod verifier;
 pub mod wake;

@@ -77,14 +77,14 @@ fn a_new_gate_is_one_file_and_one_line() {
         observed += usize::from(judgement.figure("memorable").is_some());
     });
     let refactored = refactored.unwrap().unwrap();
-    assert!(observed > 0 && observed == refactored.candidates.len());
+    assert!(observed > 0 && observed == refactored.summary.candidates.len());
     let mut rejected = 0;
-    for candidate in &refactored.candidates {
+    for candidate in &refactored.summary.candidates {
         let figure = candidate.judgement.figure("memorable").unwrap();
         assert_eq!((candidate.judgement.figures.len(), figure.limit), (4, Some(0.0)));
         assert_eq!(figure.rejects(), figure.value > Some(0.0));
         assert_eq!(candidate.judgement.admitted, !figure.rejects(), "no other gate rejects here: {candidate:?}");
         rejected += usize::from(figure.rejects());
     }
-    assert!(rejected > 0, "{refactored:?}");
+    assert!(rejected > 0, "{:?}", refactored.summary);
 }

@@ -1,7 +1,7 @@
 //! D_φ on the embedded dataset: what is trained on it, and the classes that its forms give.
 
 use clustering::nmi;
-use dataset::{EpisodeId, FRAGMENT_LENGTH, FragmentIndex, Split, probe};
+use dataset::FRAGMENT_LENGTH;
 use experiments::amortizer_phase::{Teacher, train_amortizer};
 use experiments::cycle::RunSettings;
 use experiments::cycle::class_scores::{kernel_agreement, matched_scores};
@@ -10,7 +10,6 @@ use experiments::cycle::demonstrations::Demonstrations;
 use experiments::cycle::segment_kernel::SegmentKernel;
 use experiments::cycle::settings::CycleSettings;
 use experiments::kernel_agreement::{KernelOptions, kernel_agreement as compare_forms};
-use experiments::prepared::HeldOut;
 use experiments::run::load_amortizer;
 use experiments::windows::Windows;
 use experiments::world_model_phase::train_world_model;
@@ -18,9 +17,9 @@ use experiments::{AmortizerSettings, Device, Prepared, WorldModelSettings, resol
 use models::amortizer::Supervision;
 use models::kernel::KernelForm;
 use models::training::{Outcome, Progress};
-use models::{Precision, Scales};
+use models::Precision;
 
-use super::{launch, prepared, settings};
+use super::{launch, prepared, settings, source};
 
 fn cycle(sets: &[&str]) -> CycleSettings {
     resolve("tiny", &sets.iter().map(|set| (*set).to_owned()).collect::<Vec<_>>()).unwrap()
@@ -145,34 +144,10 @@ fn a_run_whose_amortizer_does_not_learn_the_kernel_compares_segments_in_another_
     assert_eq!(paper.cycle.classes.kernel, KernelForm::MonteCarlo);
 }
 
-/// The training episodes alone, the last of each task held out: what settings are chosen on.
-fn training_episodes_alone() -> Prepared {
-    let whole = prepared();
-    let spans = whole.source.dataset.spans().to_vec();
-    let last_of_task = |episode: &EpisodeId| {
-        let task = spans[episode.at()].task;
-        whole.split.train.iter().filter(|other| spans[other.at()].task == task).max() == Some(episode)
-    };
-    let (held_out, train): (Vec<EpisodeId>, Vec<EpisodeId>) = whole.split.train.iter().partition(|at| last_of_task(at));
-    let training = FragmentIndex::new(&spans, &train, FRAGMENT_LENGTH, 1).unwrap();
-    let index = FragmentIndex::new(&spans, &held_out, FRAGMENT_LENGTH, 1).unwrap();
-    let drawn = probe(&index, 256, 0);
-    let tasks: Vec<i64> = drawn.iter().map(|at| i64::from(index.get(*at).task.0)).collect();
-    let phases = whole.phases_of(&index, &drawn);
-    let clusters = whole.held_out.clusters;
-    Prepared {
-        scales: Scales::over(&whole.source.dataset, &whole.source.caches, &train).unwrap(),
-        split: Split { train, held_out },
-        held_out: HeldOut { probe: drawn, tasks, phases, episodes: None, clusters, index },
-        training,
-        ..whole
-    }
-}
-
 #[test]
 #[ignore = "a measurement: cargo test -p experiments --test phases settings_of_the_amortizer -- --ignored --nocapture"]
 fn settings_of_the_amortizer_are_chosen_on_training_episodes() {
-    let prepared = training_episodes_alone();
+    let prepared = Prepared::for_tuning(source(), None, FRAGMENT_LENGTH).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("a");
     let mut world_model: WorldModelSettings = resolve("tiny", &["model.contrast=none".to_owned()]).unwrap();

@@ -14,6 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 use dataset::{FRAGMENT_LENGTH, Overrides};
 use experiments::amortizer_phase::{Teacher, train_amortizer};
+use experiments::cycle::demonstrations::Demonstrations;
 use experiments::kernel_agreement::{KernelOptions, kernel_agreement};
 use experiments::matrix::{Mode, Plan, matrix};
 use experiments::run::{Launch, Weights, load_amortizer, load_amortizer_with, load_world_model};
@@ -32,10 +33,24 @@ use tempfile::TempDir;
 static CACHE: OnceLock<TempDir> = OnceLock::new();
 
 fn prepared() -> Prepared {
+    Prepared::new(source(), None, FRAGMENT_LENGTH).unwrap()
+}
+
+fn source() -> Source {
     let cache = CACHE.get_or_init(|| tempfile::tempdir().unwrap());
     let choice = FeatureChoice { encoder: Some("pixels:2".to_owned()), cache: Some(cache.path().to_owned()) };
-    let source = Source::open("embedded:libero_goal_mini", &Overrides::default(), &choice, &mut |_| {}).unwrap();
-    Prepared::new(source, None, FRAGMENT_LENGTH).unwrap()
+    Source::open("embedded:libero_goal_mini", &Overrides::default(), &choice, &mut |_| {}).unwrap()
+}
+
+#[test]
+fn tuning_looks_at_training_episodes_alone() {
+    let (whole, tuning) = (prepared(), Prepared::for_tuning(source(), None, FRAGMENT_LENGTH).unwrap());
+    assert_eq!((whole.split.train.len(), whole.split.held_out.len()), (27, 9));
+    assert_eq!((tuning.split.train.len(), tuning.split.held_out.len()), (18, 9));
+    let all: Vec<_> = tuning.split.train.iter().chain(&tuning.split.held_out).collect();
+    assert!(all.iter().all(|episode| whole.split.train.contains(episode)));
+    let demonstrations = Demonstrations::new(&tuning, &Default::default()).unwrap();
+    assert_eq!(demonstrations.all.len(), 27, "episodes that are set aside are not demonstrations either");
 }
 
 fn settings<S: Settings>(sets: &[&str]) -> S {

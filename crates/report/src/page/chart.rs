@@ -11,7 +11,7 @@ const TOP: f64 = 12.0;
 const BOTTOM: f64 = 166.0;
 const LEFT: f64 = 40.0;
 
-/// Points of a line that are drawn; more are thinned to the lowest and the highest of each stretch.
+/// Maximum number of points of a line; a longer line is thinned to the lowest and the highest point of each interval.
 const MAX_POINTS: usize = 360;
 
 /// Labels at the ends of lines keep this distance.
@@ -20,7 +20,7 @@ const LABEL_GAP: f64 = 13.0;
 /// A line of a chart.
 #[derive(Debug)]
 pub(crate) struct Line<'a> {
-    /// What stands at its end; empty for none.
+    /// The label at its end; empty for none.
     pub(crate) label: &'a str,
     /// Class of its colour.
     pub(crate) colour: &'static str,
@@ -28,7 +28,7 @@ pub(crate) struct Line<'a> {
     pub(crate) look: &'static str,
     /// Its points, by ascending x. Those that are not finite interrupt it.
     pub(crate) points: Vec<(f64, f64)>,
-    /// Whether each point has a dot that tells its value.
+    /// Whether each point has a dot with its value as a tooltip.
     pub(crate) dots: bool,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Chart<'a> {
     pub(crate) label_room: f64,
     /// The lines; the last is on top.
     pub(crate) lines: Vec<Line<'a>>,
-    /// What is said when no line has a point.
+    /// The sentence that replaces a chart without points.
     pub(crate) if_empty: &'a str,
 }
 
@@ -141,9 +141,9 @@ fn draw_labels(out: &mut Html, lines: &[&Line<'_>], x: &Scale, y: &Scale, right:
     }
     let over = labels.last().map_or(0.0, |last| (last.0 - BOTTOM).max(0.0));
     for (at, end, line) in labels {
-        // Beside the last point, or beside the axis if that is close to it.
-        let beside = if right - end < 30.0 { right } else { end };
-        put!(out, "<text class=\"end ", { line.colour }, "\" x=\"", { place(beside + 8.0) }, "\" y=\"");
+        // Next to the last point, or at the right edge if that is close to it.
+        let at_end = if right - end < 30.0 { right } else { end };
+        put!(out, "<text class=\"end ", { line.colour }, "\" x=\"", { place(at_end + 8.0) }, "\" y=\"");
         put!(out, { place(at - over) }, "\" dy=\".32em\">", { line.label }, "</text>");
     }
     out.markup("\n");
@@ -179,7 +179,7 @@ fn is_finite(point: &(f64, f64)) -> bool {
     point.0.is_finite() && point.1.is_finite()
 }
 
-/// At most [`MAX_POINTS`] points: of each stretch the lowest and the highest, so that peaks stay.
+/// At most [`MAX_POINTS`] points: the lowest and the highest of each interval, so that peaks stay.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     if points.len() <= MAX_POINTS {
         return points.to_vec();

@@ -1,11 +1,12 @@
-//! Programs as marked-up text: parameters with their types, calls of library entries as links, strings in their own shade.
-//! It reads words, not the grammar: the text is shown as it is, whatever it is.
+//! Programs as marked-up text: parameters with their types, library entries and skills as links, strings in another shade.
+//! It reads words and not the grammar, so any text is shown unchanged.
 
 use super::html::{Html, put};
-use crate::programs::{Entry, Hole};
+use crate::programs::Hole;
+use crate::report::Report;
 
 /// Writes a program. A parameter shows its type where it first occurs, which is where it is bound.
-pub(crate) fn program(out: &mut Html, text: &str, holes: &[Hole], library: &[Entry]) {
+pub(crate) fn program(out: &mut Html, text: &str, holes: &[Hole], report: &Report) {
     let mut seen = vec![false; holes.len()];
     for word in words(text) {
         if let Some(index) = holes.iter().position(|hole| hole.name == word) {
@@ -16,8 +17,11 @@ pub(crate) fn program(out: &mut Html, text: &str, holes: &[Hole], library: &[Ent
                 seen[index] = true;
             }
             put!(out, "</span>");
-        } else if let Some(index) = library.iter().position(|entry| entry.name == word) {
+        } else if let Some(index) = report.library.iter().position(|entry| entry.name == word) {
             put!(out, "<a class=\"call\" href=\"#entry-", { index }, "\">", { word }, "</a>");
+        } else if let Some(index) = report.skills.iter().position(|skill| skill.name == word) {
+            put!(out, "<a class=\"primitive\" href=\"#skill-", { index }, "\" title=\"");
+            put!(out, { report.skills[index].title() }, "\">", { word }, "</a>");
         } else if word.starts_with('"') {
             put!(out, "<span class=\"string\">", { word }, "</span>");
         } else if matches!(word, "seq" | "repeat" | "branch") {
@@ -28,7 +32,7 @@ pub(crate) fn program(out: &mut Html, text: &str, holes: &[Hole], library: &[Ent
     }
 }
 
-/// Cuts a text into names, strings and what is between them. Together the pieces are the text.
+/// Cuts a text into names, strings and everything between them. Joined, the pieces are the text.
 fn words(text: &str) -> Vec<&str> {
     let is_name = |character: char| character.is_alphanumeric() || character == '_';
     let mut words = Vec::new();
@@ -48,7 +52,7 @@ fn words(text: &str) -> Vec<&str> {
     words
 }
 
-/// The place behind the closing quote, or the end of a string that is not closed.
+/// The position after the closing quote, or the end of a string that is not closed.
 fn string_end(text: &str) -> usize {
     let mut escaped = false;
     for (index, character) in text.char_indices().skip(1) {
@@ -72,7 +76,7 @@ mod tests {
     fn a_parameter_shows_its_type_once() {
         let mut out = Html::default();
         let holes = [Hole { name: "x0".into(), ty: "Lang".into() }];
-        program(&mut out, "\\x0. seq[pick x0, say \"x0 \\\" <\"]", &holes, &[]);
+        program(&mut out, "\\x0. seq[pick x0, say \"x0 \\\" <\"]", &holes, &crate::report::empty());
         let wanted = "\\<span class=\"hole\" title=\"x0 : Lang\">x0<i>:Lang</i></span>. <span class=\"form\">seq</span>\
                       [pick <span class=\"hole\" title=\"x0 : Lang\">x0</span>, say \
                       <span class=\"string\">&quot;x0 \\&quot; &lt;&quot;</span>]";

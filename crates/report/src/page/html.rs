@@ -1,13 +1,15 @@
-//! Markup that cannot be forged by data: what is not a literal of this crate is escaped, by the types.
+//! Markup that data cannot forge: by the types, everything but literals of this crate is escaped.
 
 use std::fmt::{self, Display, Write};
+
+use super::number::short;
 
 /// Markup under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Html(String);
 
 impl Html {
-    /// Adds markup of our own. Data has no such lifetime, so it cannot come this way.
+    /// Adds a literal of this crate. Data does not have its lifetime, so it cannot be added this way.
     pub(crate) fn markup(&mut self, literal: &'static str) {
         self.0.push_str(literal);
     }
@@ -64,6 +66,24 @@ pub(crate) use put;
 /// A paragraph in the place of a figure that has no data.
 pub(crate) fn missing(out: &mut Html, why: &str) {
     put!(out, "<p class=\"missing\">", { why }, "</p>\n");
+}
+
+/// An interval in brackets.
+pub(crate) fn range(out: &mut Html, low: f64, high: f64) {
+    put!(out, " <small class=\"range\">[", { short(low) }, ", ", { short(high) }, "]</small>");
+}
+
+/// A list of names with their descriptions; nothing for an empty one.
+pub(crate) fn definitions<'a>(out: &mut Html, all: impl Iterator<Item = (&'a str, &'a str)>) {
+    let mut all = all.filter(|(_, description)| !description.is_empty()).peekable();
+    if all.peek().is_none() {
+        return;
+    }
+    put!(out, "<ul class=\"notes\">");
+    for (name, description) in all {
+        put!(out, "<li><b>", { name }, "</b>: ", { description }, "</li>");
+    }
+    put!(out, "</ul>\n");
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! The loop's figures over outer iterations, as small multiples, and the same as a table.
+//! Figures over outer iterations, as small multiples and as a table.
 
 use super::chart::{Chart, Line, draw};
 use super::html::{Html, missing, put};
-use super::number::{count, place, short, short_or_dash};
+use super::number::{NONE, count, place, short, short_or_dash};
 use super::scale::{Kind, Scale};
 use crate::learning::Iteration;
 use crate::report::Report;
@@ -16,53 +16,38 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
     if all.is_empty() {
         missing(out, "No outer iteration was finished, so there is nothing to plot over t.");
     }
+    put!(out, "<p class=\"lead\">Outer iteration t trains a policy on programs written with the library ");
+    put!(out, "F<sub>t−1</sub> and then refactors it into F<sub>t</sub>. So the policy of t = 1 has no library. ");
     put!(
         out,
-        "<p class=\"lead\">Each outer iteration t learns from programs written with the library so far, clusters "
+        "t = 0 is the state before the loop. The policy with the last library is compared with the others under "
     );
-    put!(out, "motion again, and refactors the library. t = 0 is the state before the loop.</p>\n");
-    put!(out, "<div class=\"multiples\">\n");
+    put!(out, "<a href=\"#metrics\">Held-out</a>.</p>\n<div class=\"multiples\">\n");
     description_length(out, all);
-    // The missing line is accounted for where one looks for it.
-    let (nmi, ari) = match report.phases.is_empty() {
-        true => ("1 is perfect; no true phases", "0 is chance; no true phases"),
-        false => ("1 is perfect", "0 is chance"),
-    };
-    let single = |id, title, unit, line: Line<'static>, kind| Chart {
-        id,
-        title,
-        unit,
-        x_label: "iteration t",
-        kind,
-        label_room: 62.0,
-        lines: vec![line],
-        if_empty: NOT_MEASURED,
-    };
-    let entries = line(all, "entries", "c0", |iteration| Some(iteration.entries as f64));
-    draw(out, &single("fig-entries", "Entries of the library", "", entries, Kind::FromZero));
-    let pair = |id, title, unit, first: Line<'static>, second: Line<'static>, if_empty| Chart {
+    let chart = |id, title, unit, lines: Vec<Line<'static>>| Chart {
         id,
         title,
         unit,
         x_label: "iteration t",
         kind: Kind::FromZero,
         label_room: 62.0,
-        lines: vec![first, second],
-        if_empty,
+        lines,
+        if_empty: NOT_MEASURED,
     };
-    let task = line(all, "task", "c1", |iteration| iteration.nmi_task);
-    let phase = line(all, "phase", "c3", |iteration| iteration.nmi_phase);
-    draw(out, &pair("fig-nmi", "NMI of skills", nmi, task, phase, NOT_MEASURED));
-    let task = line(all, "task", "c1", |iteration| iteration.ari_task);
-    let phase = line(all, "phase", "c3", |iteration| iteration.ari_phase);
-    draw(out, &pair("fig-ari", "ARI of skills", ari, task, phase, NOT_MEASURED));
-    let tokens = line(all, "tokens", "c2", |iteration| iteration.tpe_token_accuracy);
-    let exact = line(all, "exact", "c4", |iteration| iteration.tpe_exact_match);
-    draw(out, &pair("fig-tpe", "Emitter (TPE)", "share right, held out", tokens, exact, NOT_MEASURED));
-    let without = line(all, "without", "cx", |iteration| iteration.lcad_error_without_library);
-    let with = line(all, "library", "c0", |iteration| iteration.lcad_error_with_library);
-    let unit = "velocity error, less is better";
-    draw(out, &pair("fig-lcad", "Decoder (LCAD)", unit, without, with, NOT_MEASURED));
+    let held_out = line(all, "programs", "c0", |iteration| iteration.held_out_nats);
+    if held_out.points.iter().any(|point| point.1.is_finite()) {
+        let unit = "nats, less is better";
+        draw(out, &chart("fig-held-out", "Description length of held-out programs", unit, vec![held_out]));
+    }
+    let entries = line(all, "entries", "c0", |iteration| Some(iteration.entries as f64));
+    draw(out, &chart("fig-entries", "Entries of the library", "", vec![entries]));
+    let tokens = line(all, "tokens", "c2", |iteration| Some(iteration.policy?.token_accuracy));
+    let exact = line(all, "exact", "c4", |iteration| Some(iteration.policy?.exact_match));
+    let unit = "held-out accuracy, with the library of t − 1";
+    draw(out, &chart("fig-tpe", "Emitter of iteration t", unit, vec![tokens, exact]));
+    let error = line(all, "error", "c0", |iteration| Some(iteration.policy?.velocity_error));
+    let unit = "held-out velocity error with oracle programs, library of t − 1";
+    draw(out, &chart("fig-lcad", "Decoder of iteration t", unit, vec![error]));
     put!(out, "</div>\n");
     if !all.is_empty() {
         table(out, all);
@@ -79,9 +64,12 @@ fn line(
     Line { label, colour, look: "solid", points, dots: true }
 }
 
-/// Stacked bars: the library is small beside the programs, and only their sum is what the loop minimises.
+/// Stacked bars: the library is small compared with the programs, and the loop minimises their sum.
 fn description_length(out: &mut Html, all: &[Iteration]) {
-    put!(out, "<figure class=\"chart\" id=\"fig-description-length\"><figcaption><b>Description length</b> ");
+    put!(
+        out,
+        "<figure class=\"chart\" id=\"fig-description-length\"><figcaption><b>Description length of training programs</b> "
+    );
     put!(out, "<span class=\"unit\">nats, less is better</span></figcaption>");
     let finite: Vec<&Iteration> =
         all.iter().filter(|one| one.programs_nats.is_finite() && one.library_nats.is_finite()).collect();
@@ -110,7 +98,7 @@ fn description_length(out: &mut Html, all: &[Iteration]) {
     }
     let slot = (right - left) / finite.len() as f64;
     let width = (slot * 0.66).min(44.0);
-    // Figures over the bars only where they do not touch.
+    // Values over the bars only where they do not touch.
     let labelled = slot >= 34.0;
     for (index, one) in finite.iter().enumerate() {
         let middle = left + slot * (index as f64 + 0.5);
@@ -156,26 +144,19 @@ fn table(out: &mut Html, all: &[Iteration]) {
         out,
         "aria-label=\"Figures of each iteration\"><table class=\"numbers\"><thead><tr><th>t</th><th>programs, nats</th>"
     );
-    put!(
-        out,
-        "<th>library, nats</th><th>entries</th><th>skills</th><th>NMI task</th><th>ARI task</th><th>NMI phase</th>"
-    );
-    put!(out, "<th>ARI phase</th><th>TPE tokens</th><th>TPE exact</th><th>LCAD, library</th><th>LCAD, without</th>");
-    put!(out, "<th>seconds</th></tr></thead><tbody>");
+    put!(out, "<th>library, nats</th><th>held-out programs, nats</th><th>entries of F<sub>t</sub></th>");
+    put!(out, "<th>entries of F<sub>t−1</sub></th><th>token accuracy</th><th>exact match</th><th>velocity error</th>");
+    put!(out, "</tr></thead><tbody>");
     for one in all {
-        let skills = one.skills.map(count).unwrap_or_else(|| super::number::NONE.to_owned());
         put!(out, "<tr><th>", { one.t }, "</th><td>", { short(one.programs_nats) }, "</td><td>");
-        put!(out, { short(one.library_nats) }, "</td><td>", { count(one.entries) }, "</td><td>", { skills }, "</td>");
+        put!(out, { short(one.library_nats) }, "</td><td>", { short_or_dash(one.held_out_nats) }, "</td><td>");
+        let before = one.policy.map_or_else(|| NONE.to_owned(), |policy| count(policy.library_entries));
+        put!(out, { count(one.entries) }, "</td><td>", { before }, "</td>");
+        let policy = one.policy;
         for value in [
-            one.nmi_task,
-            one.ari_task,
-            one.nmi_phase,
-            one.ari_phase,
-            one.tpe_token_accuracy,
-            one.tpe_exact_match,
-            one.lcad_error_with_library,
-            one.lcad_error_without_library,
-            one.seconds,
+            policy.map(|policy| policy.token_accuracy),
+            policy.map(|policy| policy.exact_match),
+            policy.map(|policy| policy.velocity_error),
         ] {
             put!(out, "<td>", { short_or_dash(value) }, "</td>");
         }

@@ -1,5 +1,5 @@
-//! The library as a tree: entries that no other entry calls are roots, what an entry calls hangs below it. An entry that is
-//! called from several places is shown in full once and linked elsewhere, so shared parts and circles end.
+//! The library as a tree: entries that no other entry calls are roots, and the entries that an entry calls are its children. An
+//! entry that is called from several places is shown in full once and linked elsewhere, so cycles end.
 
 use std::collections::BTreeSet;
 
@@ -7,6 +7,7 @@ use super::code::program;
 use super::html::{Html, missing, put};
 use super::number::{count, fixed, percent, place};
 use super::scale::Scale;
+use crate::learning::Iteration;
 use crate::programs::{Entry, Posterior};
 use crate::report::Report;
 
@@ -19,24 +20,24 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
     let library = &report.library;
     if library.is_empty() {
         missing(out, "The library is empty: no candidate passed all gates, or none was proposed.");
+        held_out(out, report);
         put!(out, "</div>\n");
         return;
     }
+    put!(out, "<p class=\"lead\">Typed programs that were admitted because the demonstrations get shorter with them. ");
     put!(
         out,
-        "<p class=\"lead\">Typed programs that the loop named because the demonstrations get shorter with them. "
+        "Parameters are in <span class=\"hole\">boxes<i>:Type</i></span>; the entries that an entry calls are nested "
     );
-    put!(
-        out,
-        "Parameters stand in <span class=\"hole\">boxes<i>:Type</i></span>; entries that an entry calls hang below it. "
-    );
-    put!(out, "The bar is the posterior share of calls with its 95 % interval.</p>\n");
+    put!(out, "below it. The bar is the posterior share of calls with its 95 % interval.</p>\n");
+    kinds(out, library);
+    held_out(out, report);
     let most = library
         .iter()
         .filter_map(|entry| entry.posterior.map(|posterior| posterior.high))
         .filter(|high| high.is_finite())
         .fold(0.0, f64::max);
-    let mut tree = Tree { library, shown: BTreeSet::new(), most };
+    let mut tree = Tree { report, library, shown: BTreeSet::new(), most };
     put!(out, "<ul class=\"tree\">\n");
     let called: BTreeSet<&str> = library
         .iter()
@@ -57,7 +58,44 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
     put!(out, "</ul></div>\n");
 }
 
+/// How many entries there are of each kind, in the order of their first entry. Nothing if no kind was determined.
+fn kinds(out: &mut Html, library: &[Entry]) {
+    let mut counts: Vec<(&str, u64)> = Vec::new();
+    for kind in library.iter().filter_map(|entry| entry.kind.as_deref()) {
+        match counts.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, number)) => *number += 1,
+            None => counts.push((kind, 1)),
+        }
+    }
+    if counts.is_empty() {
+        return;
+    }
+    put!(out, "<dl class=\"figures\" id=\"fig-kinds\">");
+    for (kind, number) in counts {
+        put!(out, "<div><dt>", { kind }, "</dt><dd>", { count(number) }, "</dd></div>");
+    }
+    put!(out, "</dl>\n");
+}
+
+/// The description length of held-out demonstrations without a library and with the last one, where it was measured.
+fn held_out(out: &mut Html, report: &Report) {
+    let measured = |iteration: &Iteration| iteration.held_out_nats.filter(|nats| nats.is_finite());
+    let without = report.iterations.iter().find(|iteration| iteration.t == 0).and_then(measured);
+    let with = report.iterations.last().filter(|iteration| iteration.t > 0).and_then(measured);
+    let (Some(without), Some(with)) = (without, with) else { return };
+    put!(
+        out,
+        "<p id=\"fig-held-out-length\">The programs of held-out demonstrations, which the library was not learned "
+    );
+    put!(out, "from, take ", { fixed(with, 0) }, " nats with the library and ", { fixed(without, 0) }, " without it");
+    if with > 0.0 && with < without {
+        put!(out, ": ", { fixed(without / with, 2) }, " times shorter");
+    }
+    put!(out, ".</p>\n");
+}
+
 struct Tree<'a> {
+    report: &'a Report,
     library: &'a [Entry],
     shown: BTreeSet<usize>,
     /// The highest end of an interval; all bars share it as their scale.
@@ -75,17 +113,20 @@ impl Tree<'_> {
         self.shown.insert(index);
         put!(out, "<li><article class=\"entry\" id=\"entry-", { index }, "\"><h3><code>", { entry.name }, "</code> ");
         put!(out, "<code class=\"type\">", { entry.ty }, "</code></h3>\n<pre>");
-        program(out, &entry.body, &entry.holes, self.library);
+        program(out, &entry.body, &entry.holes, self.report);
         put!(out, "</pre>\n<dl class=\"figures\"><div><dt>uses</dt><dd>", { count(entry.uses) }, "</dd></div>");
-        put!(out, "<div><dt>gained</dt><dd>", { fixed(entry.gain_nats, 1) }, " nats</dd></div>");
+        put!(out, "<div><dt>gain</dt><dd>", { fixed(entry.gain_nats, 1) }, " nats</dd></div>");
         put!(out, "<div><dt>admitted at</dt><dd>t = ", { entry.iteration }, "</dd></div>");
-        put!(out, "<div class=\"wide\"><dt>posterior of use</dt><dd>");
+        if let Some(kind) = &entry.kind {
+            put!(out, "<div><dt>kind</dt><dd>", { kind }, "</dd></div>");
+        }
+        put!(out, "<div class=\"wide\"><dt>posterior share of calls</dt><dd>");
         match entry.posterior.filter(|posterior| posterior.mean.is_finite()) {
             Some(posterior) => interval(out, posterior, self.most),
             None => put!(out, "not estimated"),
         }
         put!(out, "</dd></div></dl>\n");
-        expansions(out, entry, self.library);
+        expansions(out, entry, self.report);
         put!(out, "</article>\n");
         let mut called: Vec<usize> = Vec::new();
         for call in &entry.calls {
@@ -124,17 +165,17 @@ fn interval(out: &mut Html, posterior: Posterior, most: f64) {
     put!(out, "M", { place(low) }, " 3v8M", { place(high) }, " 3v8\"/></svg> ", { words });
 }
 
-fn expansions(out: &mut Html, entry: &Entry, library: &[Entry]) {
+fn expansions(out: &mut Html, entry: &Entry, report: &Report) {
     if entry.expansions.is_empty() {
         put!(out, "<p class=\"missing small\">No example call was recorded.</p>");
         return;
     }
-    put!(out, "<details class=\"expansions\"><summary>What calls of it mean</summary>");
+    put!(out, "<details class=\"expansions\"><summary>Example calls and their expansions</summary>");
     for expansion in &entry.expansions {
         put!(out, "<div><pre>");
-        program(out, &expansion.call, &[], library);
+        program(out, &expansion.call, &[], report);
         put!(out, "</pre><pre>");
-        program(out, &expansion.meaning, &[], library);
+        program(out, &expansion.meaning, &[], report);
         put!(out, "</pre></div>");
     }
     put!(out, "</details>");

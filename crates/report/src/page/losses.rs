@@ -1,5 +1,5 @@
-//! Loss curves: for each model a row of small charts, one for each term. The last outer iteration is drawn strong, earlier
-//! ones faint, so that one sees whether training still begins where it began.
+//! Loss curves: for each model a row of small charts, one for each term. The last outer iteration is drawn strong and earlier
+//! ones faint, so that changes between iterations are visible.
 
 use std::collections::BTreeSet;
 
@@ -74,7 +74,7 @@ fn charts(out: &mut Html, group: &[&TrainingPhase], terms: &[&str], figure: &mut
             let last = index + 1 == group.len();
             for one in training.terms.iter().filter(|one| one.name == *term) {
                 let (solid, dashed) = if last { ("solid", "dashed") } else { ("faint", "faint dashed") };
-                let (training, held_out) = if last { ("training", "held out") } else { ("", "") };
+                let (training, held_out) = if last { ("training", "held-out") } else { ("", "") };
                 lines.push(line(&one.training, training, "c0", solid));
                 lines.push(line(&one.held_out, held_out, "c1", dashed));
             }

@@ -1,19 +1,20 @@
-//! Fragments in the plane. Each colouring is a layer of its own, one path for each category; radio buttons choose the layer,
-//! so that the choice needs no script. Over them lies one transparent layer of points that tell where they are from.
+//! Segments in the plane. Each colouring is one layer with a path for each category; radio buttons choose the layer, so that
+//! the choice needs no script. A transparent layer of points above them has the tooltips.
 
 use super::html::{Html, missing, put};
-use super::number::{count, place};
-use super::palette::{hatch, hue, mark};
+use super::number::{count, counted, fixed, place};
+use super::palette::{hue, mark, swatch};
 use super::scale::Scale;
-use crate::motion::ClusterMap;
+use super::skills::dataset_name;
+use crate::motion::{ClusterMap, Skill, badges};
 use crate::report::Report;
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 520.0;
 const MARGIN: f64 = 26.0;
 
-/// Longer names stand in the legend alone.
-const LONGEST_NAME: usize = 18;
+/// Longer names are in the legend only.
+const LONGEST_NAME: usize = 24;
 
 /// A category whose marks lie further than this from their middle, in the median, gets no label in the map.
 const MAX_SPREAD: f64 = 90.0;
@@ -26,31 +27,43 @@ struct Colouring<'a> {
     /// `skill`, `phase`, `task`.
     name: &'static str,
     labels: &'a [i64],
-    names: Vec<&'a str>,
+    categories: Vec<Category>,
+}
+
+/// What marks of one colour have in common.
+struct Category {
+    /// Its short label.
+    badge: String,
+    /// Its whole name.
+    title: String,
+    /// What the map shows behind the badge.
+    in_map: Option<String>,
 }
 
 /// The section.
 pub(crate) fn section(out: &mut Html, report: &Report) {
-    put!(out, "<h2>Map of fragments</h2>\n<figure id=\"fig-map\" class=\"map\">\n");
+    put!(out, "<h2>Map of segments</h2>\n<figure id=\"fig-map\" class=\"map\">\n");
     match &report.map {
         Some(map) if map.x.iter().zip(&map.y).any(|(x, y)| x.is_finite() && y.is_finite()) => draw(out, report, map),
-        Some(_) => missing(out, "The map has no fragment with finite coordinates."),
-        None => missing(out, "No projection of fragments was computed for this run."),
+        Some(_) => missing(out, "The map has no segment with finite coordinates."),
+        None => missing(out, "No projection of segments was computed for this run."),
     }
     put!(out, "</figure>\n");
 }
 
 fn draw(out: &mut Html, report: &Report, map: &ClusterMap) {
-    put!(out, "<p class=\"lead\">Each mark is one fragment of motion, placed by ", { map.method });
-    put!(out, ". Marks that are close look alike to the model.</p>\n");
-    let mut colourings = vec![Colouring {
-        name: "skill",
-        labels: &map.skill,
-        names: report.skills.iter().map(|skill| skill.name.as_str()).collect(),
-    }];
+    put!(out, "<p class=\"lead\">Each mark is one segment, placed by ", { map.method });
+    put!(out, ". Segments that are close to each other are behaviourally similar under the kernel.</p>\n");
+    kernel(out, report);
+    let mut colourings = vec![by_skill(report, map)];
     for (name, labels, names) in [("phase", &map.phase, &report.phases), ("task", &map.task, &report.tasks)] {
         if labels.iter().any(|label| *label >= 0) && !names.is_empty() {
-            colourings.push(Colouring { name, labels, names: names.iter().map(String::as_str).collect() });
+            let category = |(index, name): (usize, &String)| Category {
+                badge: index.to_string(),
+                title: name.clone(),
+                in_map: Some(name.clone()),
+            };
+            colourings.push(Colouring { name, labels, categories: names.iter().enumerate().map(category).collect() });
         }
     }
     put!(out, "<div class=\"by\" role=\"radiogroup\" aria-label=\"Colour by\"><span>Colour by</span>");
@@ -68,19 +81,43 @@ fn draw(out: &mut Html, report: &Report, map: &ClusterMap) {
     absent(out, report, map);
     let places = placed(map);
     put!(out, "<div class=\"plane\"><svg role=\"img\" viewBox=\"0 0 ", { WIDTH }, " ", { HEIGHT }, "\"><title>Map of ");
-    put!(out, { count(places.len() as u64) }, " fragments in the plane</title>\n");
+    put!(out, { count(places.len() as u64) }, " segments in the plane</title>\n");
     for colouring in &colourings {
         layer(out, colouring, &places);
     }
     put!(out, "<g class=\"hits\">\n");
     for (index, x, y) in &places {
         put!(out, "<circle class=\"hit\" cx=\"", { place(*x) }, "\" cy=\"", { place(*y) }, "\" r=\"5\"><title>");
-        describe(out, &colourings, map, *index);
+        describe(out, report, &colourings, map, *index);
         put!(out, "</title></circle>\n");
     }
     put!(out, "</g></svg></div>\n");
     for colouring in &colourings {
         legend(out, colouring);
+    }
+}
+
+fn by_skill<'a>(report: &Report, map: &'a ClusterMap) -> Colouring<'a> {
+    let category =
+        |(skill, badge): (&Skill, String)| Category { badge, title: skill.title(), in_map: skill.readable.clone() };
+    let categories = report.skills.iter().zip(badges(&report.skills)).map(category).collect();
+    Colouring { name: "skill", labels: &map.skill, categories }
+}
+
+/// The kernel behind the map, and how far it agrees with its reference.
+fn kernel(out: &mut Html, report: &Report) {
+    let Some(kernel) = &report.kernel else { return };
+    put!(out, "<p class=\"lead\" id=\"fig-kernel\">Kernel: <code>", { kernel.kernel }, "</code>. ");
+    if let Some(rho) = kernel.spearman.filter(|rho| rho.is_finite()) {
+        put!(out, "Its distances agree with the Monte-Carlo kernel to Spearman’s ρ = ", { fixed(rho, 3) });
+        if let Some(pairs) = kernel.pairs {
+            put!(out, " over ", { counted(pairs, "held-out pair", "held-out pairs") });
+        }
+        put!(out, ". ");
+    }
+    match kernel.samples {
+        0 | 1 => put!(out, "The Monte-Carlo kernel follows the means of the world model and draws no samples.</p>\n"),
+        more => put!(out, "The Monte-Carlo kernel draws ", { count(more) }, " rollouts from each start.</p>\n"),
     }
 }
 
@@ -96,8 +133,7 @@ fn absent(out: &mut Html, report: &Report, map: &ClusterMap) {
     missing(out, what);
 }
 
-/// Indices and places of the fragments that can be drawn. One scale serves both directions: distances are what the map
-/// is about.
+/// Indices and places of the segments that can be drawn. One scale serves both directions, so that distances are comparable.
 fn placed(map: &ClusterMap) -> Vec<(usize, f64, f64)> {
     let points: Vec<(usize, f64, f64)> = map
         .x
@@ -122,7 +158,7 @@ fn placed(map: &ClusterMap) -> Vec<(usize, f64, f64)> {
 
 fn layer(out: &mut Html, colouring: &Colouring<'_>, places: &[(usize, f64, f64)]) {
     put!(out, "<g class=\"layer by-", { colouring.name }, "\">\n");
-    for label in -1..colouring.names.len() as i64 {
+    for label in -1..colouring.categories.len() as i64 {
         let own = || places.iter().filter(|(index, ..)| colouring.label(*index) == label);
         if own().next().is_none() {
             continue;
@@ -133,35 +169,29 @@ fn layer(out: &mut Html, colouring: &Colouring<'_>, places: &[(usize, f64, f64)]
         }
         put!(out, "\"/>\n");
     }
-    // Labels over all marks. A category that is spread over the map has no place of its own, only the legend names it.
+    // Labels over all marks. A category that is spread over the map is named in the legend only.
     let mut taken: Vec<(f64, f64, f64)> = Vec::new();
-    for (index, name) in colouring.names.iter().enumerate() {
+    for (index, category) in colouring.categories.iter().enumerate() {
         let label = index as i64;
         let own = || places.iter().filter(|(index, ..)| colouring.label(*index) == label);
         let (Some(x), Some(y)) = (median(own().map(|point| point.1)), median(own().map(|point| point.2))) else {
             continue;
         };
-        // At a mark of its own: the middle of two clouds is a place where there is nothing.
+        // At one of its marks: the middle of two clouds can be empty.
         let near = |point: &(usize, f64, f64)| (point.1 - x).hypot(point.2 - y);
         let Some((_, x, y)) = own().min_by(|a, b| near(a).total_cmp(&near(b))).copied() else { continue };
         let far = median(own().map(|point| (point.1 - x).hypot(point.2 - y))).unwrap_or(0.0);
         if far > MAX_SPREAD {
             continue;
         }
-        let named = name.chars().count() <= LONGEST_NAME;
-        let wide = if named { 24.0 + 7.2 * name.chars().count() as f64 } else { 22.0 };
+        let name = category.in_map.as_ref().filter(|name| name.chars().count() <= LONGEST_NAME);
+        let wide = label_width(&category.badge, name.map(String::as_str));
+        let x = inside(x, wide);
         let Some(y) = free_place(&taken, x, y, wide) else { continue };
         taken.push((x, y, wide));
-        put!(
-            out,
-            "<text class=\"at\" x=\"",
-            { place(x) },
-            "\" y=\"",
-            { place(y) },
-            "\" dy=\".35em\" text-anchor=\"middle\" "
-        );
-        put!(out, "data-label=\"", { label }, "\">", { index + 1 });
-        if named {
+        put!(out, "<text class=\"at\" x=\"", { place(x) }, "\" y=\"", { place(y) }, "\" dy=\".35em\" ");
+        put!(out, "text-anchor=\"middle\" data-label=\"", { label }, "\">", { category.badge });
+        if let Some(name) = name {
             put!(out, "<tspan class=\"name\"> ", { name }, "</tspan>");
         }
         put!(out, "</text>");
@@ -169,14 +199,28 @@ fn layer(out: &mut Html, colouring: &Colouring<'_>, places: &[(usize, f64, f64)]
     put!(out, "</g>\n");
 }
 
-/// The median, which one straggler does not move.
+/// An upper bound of a label's width: 10 for a character of the badge, which is bold and large, and 8 for one of the name. On
+/// small screens badges are larger and names hidden, so a badge has room for 18 for each character at least.
+fn label_width(badge: &str, name: Option<&str>) -> f64 {
+    let badge = badge.chars().count() as f64;
+    let name = name.map_or(0.0, |name| 8.0 + 8.0 * name.chars().count() as f64);
+    (10.0 * badge + name).max(18.0 * badge) + 4.0
+}
+
+/// The place nearest to `x` at which a label of this width, centred there, is not cut off at the edge.
+fn inside(x: f64, wide: f64) -> f64 {
+    let half = wide.min(WIDTH) / 2.0;
+    x.clamp(half, WIDTH - half)
+}
+
+/// The median, which outliers do not move.
 fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
 }
 
-/// The height nearest to `y` at which a label covers none that is there, `None` if it would have to go far.
+/// The height nearest to `y` at which a label covers no other, `None` if that is far away.
 fn free_place(taken: &[(f64, f64, f64)], x: f64, y: f64, wide: f64) -> Option<f64> {
     let free = |at: f64| taken.iter().all(|(tx, ty, tw)| (tx - x).abs() > (tw + wide) / 2.0 || (ty - at).abs() > LINE);
     let steps = (0..4).flat_map(|step| [f64::from(step) * LINE, -f64::from(step) * LINE]);
@@ -185,7 +229,7 @@ fn free_place(taken: &[(f64, f64, f64)], x: f64, y: f64, wide: f64) -> Option<f6
 
 fn legend(out: &mut Html, colouring: &Colouring<'_>) {
     put!(out, "<ul class=\"legend by-", { colouring.name }, "\" aria-label=\"Legend\">");
-    let mut sizes = vec![0_u64; colouring.names.len()];
+    let mut sizes = vec![0_u64; colouring.categories.len()];
     let mut none = 0;
     for label in colouring.labels {
         match usize::try_from(*label).ok().and_then(|index| sizes.get_mut(index)) {
@@ -193,20 +237,24 @@ fn legend(out: &mut Html, colouring: &Colouring<'_>) {
             None => none += 1,
         }
     }
-    for (index, (name, size)) in colouring.names.iter().zip(&sizes).enumerate() {
-        let label = index as i64;
-        put!(out, "<li><button type=\"button\" data-label=\"", { label }, "\"><span class=\"swatch ", { hue(label) });
-        put!(out, " ", { hatch(label) }, "\">", { index + 1 }, "</span> ", { name }, " <small>", { count(*size) });
-        put!(out, "</small></button></li>");
+    let mut item = |label: i64, badge: &str, title: &str, size: u64| {
+        put!(out, "<li><button type=\"button\" data-label=\"", { label }, "\">");
+        swatch(out, label, badge);
+        put!(out, " ", { title }, " <small>", { count(size) }, "</small></button></li>");
+    };
+    for ((category, size), label) in colouring.categories.iter().zip(&sizes).zip(0..) {
+        item(label, &category.badge, &category.title, *size);
     }
     if none > 0 {
-        put!(out, "<li><button type=\"button\" data-label=\"-1\"><span class=\"swatch cx\">×</span> none <small>");
-        put!(out, { count(none) }, "</small></button></li>");
+        item(-1, "×", "none", none);
     }
     put!(out, "</ul>\n");
 }
 
-fn describe(out: &mut Html, colourings: &[Colouring<'_>], map: &ClusterMap, index: usize) {
+fn describe(out: &mut Html, report: &Report, colourings: &[Colouring<'_>], map: &ClusterMap, index: usize) {
+    if let Some(dataset) = map.dataset.get(index) {
+        put!(out, { dataset_name(report, *dataset) });
+    }
     if let Some(episode) = map.episode.get(index) {
         put!(out, "episode ", { episode });
     }
@@ -215,15 +263,38 @@ fn describe(out: &mut Html, colourings: &[Colouring<'_>], map: &ClusterMap, inde
     }
     for colouring in colourings {
         let label = colouring.label(index);
-        let name = usize::try_from(label).ok().and_then(|label| colouring.names.get(label)).copied();
-        put!(out, "\n", { colouring.name }, ": ", { name.unwrap_or("none") });
+        let category = usize::try_from(label).ok().and_then(|label| colouring.categories.get(label));
+        put!(out, "\n", { colouring.name }, ": ", { category.map_or("none", |category| category.title.as_str()) });
     }
 }
 
 impl Colouring<'_> {
-    /// The label of a fragment, −1 where it has none that is known.
+    /// The label of a segment, −1 where it has none that is known.
     fn label(&self, index: usize) -> i64 {
         let label = self.labels.get(index).copied().unwrap_or(-1);
-        if (0..self.names.len() as i64).contains(&label) { label } else { -1 }
+        if (0..self.categories.len() as i64).contains(&label) { label } else { -1 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_at_the_edge_are_moved_inside() {
+        let wide = label_width("13", Some("approach handle"));
+        assert_eq!(inside(WIDTH - MARGIN, wide), WIDTH - wide / 2.0);
+        assert_eq!(inside(0.0, wide), wide / 2.0);
+        assert_eq!(inside(WIDTH / 2.0, wide), WIDTH / 2.0);
+        // Even what is wider than the map has a place.
+        assert_eq!(inside(3.0, 10.0 * WIDTH), WIDTH / 2.0);
+    }
+
+    #[test]
+    fn a_label_goes_where_it_covers_no_other() {
+        assert_eq!(free_place(&[], 100.0, 100.0, 20.0), Some(100.0));
+        let found = free_place(&[(100.0, 100.0, 20.0)], 105.0, 100.0, 20.0);
+        assert!(found.is_some_and(|y| (y - 100.0).abs() > LINE), "{found:?}");
+        assert_eq!(free_place(&[(400.0, 100.0, 20.0)], 105.0, 100.0, 20.0), Some(100.0));
     }
 }

@@ -1,6 +1,6 @@
-//! Numbers as a person reads them. What is not finite is a dash, never `NaN`.
+//! Numbers in a readable form. A number that is not finite becomes a dash.
 
-/// What stands where there is no number.
+/// The placeholder for a missing number.
 pub(crate) const NONE: &str = "–";
 
 /// With so many decimals, a true minus sign, and thin spaces between thousands.

@@ -29,6 +29,11 @@ pub(crate) fn hatch(label: i64) -> &'static str {
     usize::try_from(label).map_or("h0", |index| CLASSES[index / HUES % CLASSES.len()])
 }
 
+/// A small box with a category's colour, hatching and badge.
+pub(crate) fn swatch(out: &mut Html, label: i64, badge: &str) {
+    put!(out, "<span class=\"swatch ", { hue(label) }, " ", { hatch(label) }, "\">", { badge }, "</span>");
+}
+
 /// Adds a category's mark at a place to the data of a path: a disc, then a triangle, a square and a diamond.
 pub(crate) fn mark(out: &mut Html, label: i64, x: f64, y: f64, size: f64) {
     let p = super::number::place;

@@ -1,5 +1,5 @@
-//! From values to places on an axis. Any input gives a usable scale: what is not finite is left out, no value at all gives
-//! 0 to 1, equal values get room around them.
+//! From values to places on an axis. Any input gives a usable scale: values that are not finite are ignored, no values give
+//! 0 to 1, and equal values get room around them.
 
 /// Beyond this, differences of two values may overflow; such values are drawn at the edge.
 const HUGE: f64 = 1e150;
@@ -47,7 +47,7 @@ impl Scale {
         if log {
             let (mut low, mut high) = (low.log10(), high.log10());
             if high - low < FEW_DECADES {
-                (low, high) = (beside(low, f64::floor), beside(high, f64::ceil));
+                (low, high) = (next_tick(low, f64::floor), next_tick(high, f64::ceil));
             }
             return Scale { low, high, start, end, step: 1.0, log };
         }
@@ -127,7 +127,7 @@ impl Scale {
 }
 
 /// The logarithm of 1, 2 or 5 times a power of ten next to a logarithm, downwards or upwards.
-fn beside(logarithm: f64, round: fn(f64) -> f64) -> f64 {
+fn next_tick(logarithm: f64, round: fn(f64) -> f64) -> f64 {
     let factors = [1.0_f64, 2.0, 5.0].map(f64::log10);
     let ends = factors.map(|factor| round(logarithm - factor) + factor);
     let distance = |end: &f64| (end - logarithm).abs();

@@ -4,7 +4,7 @@
 (() => {
   const tip = document.getElementById("tip");
 
-  // The words of an element's own title; taken over, so that the browser does not show them a second time.
+  // The text of an element's title; it is moved, so that the browser does not show it a second time.
   const words = (element) => {
     if (element.dataset.tip === undefined) {
       const inner = element.querySelector(":scope > title");
@@ -15,7 +15,7 @@
     return element.dataset.tip;
   };
   const show = (event) => {
-    const element = event.target.closest?.(".hit, .dot, .bar, .band > span, .hole");
+    const element = event.target.closest?.(".hit, .dot, .bar, .band > span, .hole, .detailed");
     const text = element && (element.closest("svg.arrow") ? "" : words(element));
     tip.hidden = !text;
     if (!text) return;

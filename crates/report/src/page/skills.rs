@@ -1,9 +1,9 @@
-//! The skills: figures, mean displacement as an arrow, and what they look like in pictures.
+//! The skills: agreement with true phases, and for each skill its figures, mean displacement as an arrow and pictures.
 
 use super::html::{Html, missing, put};
 use super::number::{count, counted, fixed, percent, place};
-use super::palette::{hatch, hue};
-use crate::motion::{Example, Skill};
+use super::palette::{hue, swatch};
+use crate::motion::{Example, Skill, badges};
 use crate::report::Report;
 
 /// Half of the arrow figure's height; the longest arrow of all skills reaches nearly so far.
@@ -17,31 +17,38 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
         put!(out, "</div>\n");
         return;
     }
-    put!(out, "<p class=\"lead\">A skill is a class of stretches of motion that do the same thing. ");
+    put!(
+        out,
+        "<p class=\"lead\">A skill is a class of behaviourally equivalent segments together with a gripper command. "
+    );
     let pictures = report.skills.iter().flat_map(|skill| &skill.examples).any(|example| !example.pictures.is_empty());
     if pictures {
         put!(out, "Each strip is one example, from its first frame to its last. ");
     }
     let moves = report.skills.iter().any(|skill| skill.displacement.is_some());
     if moves {
-        put!(out, "Arrows show the gripper’s mean displacement, all on one scale: in the plane as seen from above ");
-        put!(out, "(up is forward), and the bar beside it is height.");
+        put!(
+            out,
+            "Arrows show the gripper’s mean displacement, all on one scale, as seen from above (up is forward); "
+        );
+        put!(out, "the bar next to an arrow is the change of height.");
     }
     put!(out, "</p>\n");
+    super::metrics::of_skills(out, report);
     if !moves {
-        missing(out, "Displacements were not recorded, so there are no arrows.");
+        missing(out, "The dataset does not name its position columns, so there are no displacements.");
     }
     if !pictures {
         let recorded = report.run.datasets.iter().any(|dataset| dataset.pictures);
         let why = if recorded {
-            "The data has pictures, but none were put into this report."
+            "The data has pictures, but this report includes none."
         } else {
             "The data has no pictures, so skills are described by figures alone."
         };
         missing(out, why);
     }
     if report.phases.is_empty() {
-        missing(out, "The data has no true phases, so purity is not known.");
+        missing(out, "The data has no true phases, so purity is unknown.");
     }
     let longest = report
         .skills
@@ -51,27 +58,21 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
         .filter(|length| length.is_finite())
         .fold(0.0, f64::max);
     put!(out, "<div class=\"skills\">\n");
-    for (index, skill) in report.skills.iter().enumerate() {
-        card(out, report, index, skill, longest);
+    for (index, (skill, badge)) in report.skills.iter().zip(badges(&report.skills)).enumerate() {
+        card(out, report, (index, &badge), skill, longest);
     }
     put!(out, "</div></div>\n");
 }
 
-fn card(out: &mut Html, report: &Report, index: usize, skill: &Skill, longest: f64) {
+fn card(out: &mut Html, report: &Report, (index, badge): (usize, &str), skill: &Skill, longest: f64) {
     let label = index as i64;
-    put!(
-        out,
-        "<article class=\"skill\" id=\"skill-",
-        { index + 1 },
-        "\"><h3><span class=\"swatch ",
-        { hue(label) },
-        " "
-    );
-    put!(out, { hatch(label) }, "\">", { index + 1 }, "</span> ", { skill.name }, "</h3>\n<div class=\"about\">");
+    put!(out, "<article class=\"skill\" id=\"skill-", { index }, "\"><h3>");
+    swatch(out, label, badge);
+    put!(out, " ", { skill.title() }, "</h3>\n<div class=\"about\">");
     if let Some(displacement) = skill.displacement.filter(|part| part.iter().all(|value| value.is_finite())) {
         arrow(out, label, displacement, longest);
     }
-    put!(out, "<dl><div><dt>stretches</dt><dd>", { count(skill.size) }, "</dd></div><div><dt>mean length</dt><dd>");
+    put!(out, "<dl><div><dt>segments</dt><dd>", { count(skill.size) }, "</dd></div><div><dt>mean length</dt><dd>");
     put!(out, { fixed(skill.mean_length, 1) }, " frames</dd></div>");
     if let Some(purity) = skill.purity {
         let phase = skill.main_phase.and_then(|phase| report.phases.get(usize::try_from(phase).ok()?));
@@ -81,28 +82,23 @@ fn card(out: &mut Html, report: &Report, index: usize, skill: &Skill, longest: f
         }
         put!(out, "</dd></div>");
     }
-    put!(out, "<div><dt>displacement</dt><dd>");
-    match skill.displacement {
-        Some(parts) => {
-            let [x, y, z] = parts.map(|part| fixed(part * 100.0, 1));
-            put!(out, { x }, ", ", { y }, ", ", { z }, " cm");
-        }
-        None => put!(out, "not recorded"),
+    if let Some(parts) = skill.displacement {
+        let [x, y, z] = parts.map(|part| fixed(part * 100.0, 1));
+        put!(out, "<div><dt>displacement</dt><dd>", { x }, ", ", { y }, ", ", { z }, " cm</dd></div>");
     }
-    put!(out, "</dd></div>");
     if let Some(gripper) = skill.gripper.filter(|value| value.is_finite()) {
         let cm = fixed(gripper.abs() * 100.0, 1);
-        // Less than two millimetres is noise of the fingers' sensors.
+        // Less than two millimetres is sensor noise of the fingers.
         let words = match gripper {
             closing if closing < -0.002 => format!("closes {cm} cm"),
             opening if opening > 0.002 => format!("opens {cm} cm"),
-            _ => "keeps still".to_owned(),
+            _ => "does not move".to_owned(),
         };
         put!(out, "<div><dt>gripper</dt><dd>", { words }, "</dd></div>");
     }
     put!(out, "</dl></div>\n<div class=\"strips\">");
     for example in skill.examples.iter().filter(|example| !example.pictures.is_empty()) {
-        strip(out, skill, example);
+        strip(out, report, skill, example);
     }
     put!(out, "</div></article>\n");
 }
@@ -130,11 +126,12 @@ fn arrow(out: &mut Html, label: i64, [x, y, z]: [f64; 3], longest: f64) {
     put!(out, "</svg>");
 }
 
-fn strip(out: &mut Html, skill: &Skill, example: &Example) {
+fn strip(out: &mut Html, report: &Report, skill: &Skill, example: &Example) {
     let last = example.end_frame.saturating_sub(1);
-    put!(out, "<figure class=\"strip\"><div role=\"img\" aria-label=\"", { skill.name }, ": ");
-    put!(out, { counted(example.pictures.len() as u64, "picture", "pictures") }, " of episode ", { example.episode });
-    put!(out, ", frames ", { example.first_frame }, " to ", { last }, "\">");
+    let dataset = dataset_name(report, example.dataset);
+    put!(out, "<figure class=\"strip\"><div role=\"img\" aria-label=\"", { skill.title() }, ": ");
+    put!(out, { counted(example.pictures.len() as u64, "picture", "pictures") }, " of ", { dataset }, "episode ");
+    put!(out, { example.episode }, ", frames ", { example.first_frame }, " to ", { last }, "\">");
     let mut unknown = 0;
     for picture in &example.pictures {
         match picture.media_type() {
@@ -145,9 +142,19 @@ fn strip(out: &mut Html, skill: &Skill, example: &Example) {
             None => unknown += 1,
         }
     }
-    put!(out, "</div><figcaption>episode ", { example.episode }, ", frames ", { example.first_frame }, "–", { last });
+    put!(out, "</div><figcaption>", { dataset }, "episode ", { example.episode }, ", frames ", { example.first_frame });
+    put!(out, "–", { last });
     if unknown > 0 {
-        put!(out, "; ", { unknown }, " left out, neither PNG nor JPEG");
+        put!(out, "; ", { unknown }, " omitted because they are neither PNG nor JPEG");
     }
     put!(out, "</figcaption></figure>");
+}
+
+/// The name of an episode's dataset with a space behind it where a report has several datasets; empty otherwise.
+pub(crate) fn dataset_name(report: &Report, dataset: u64) -> String {
+    let named = usize::try_from(dataset).ok().and_then(|index| report.run.datasets.get(index));
+    match named {
+        Some(dataset) if report.run.datasets.len() > 1 => format!("{} ", dataset.name),
+        _ => String::new(),
+    }
 }

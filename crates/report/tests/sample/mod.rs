@@ -1,4 +1,4 @@
-//! A report as a run might write it: plausible, random, always the same. It is what the page is looked at with.
+//! A report as a run might write it: plausible, random, always the same.
 
 mod programs;
 mod scene;
@@ -6,8 +6,8 @@ mod scene;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use report::{
-    Better, ClusterMap, DatasetInfo, Episode, Estimate, Example, Iteration, LossTerm, Metric, Report, Run, SCHEMA,
-    Series, Skill, Span, TrainingPhase,
+    Arm, Better, ClusterMap, DatasetInfo, Episode, Estimate, Example, Iteration, IterationPolicy, KernelAgreement,
+    LossTerm, Metric, Report, Run, SCHEMA, SKILL_GROUP, Series, Skill, Span, TrainingPhase,
 };
 
 const PHASES: [&str; 7] = ["reach", "descend", "grasp", "lift", "carry", "lower", "release"];
@@ -43,7 +43,7 @@ const TASKS: [&str; 10] = [
     "put the wine bottle on the rack",
 ];
 
-/// The sample: 60 episodes of 10 tasks, 14 skills, 2000 fragments, three iterations.
+/// The sample: 60 episodes of 10 tasks, 14 skills, 2000 segments in the map, three iterations.
 pub(crate) fn sample() -> Report {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     let episodes = episodes(&mut rng);
@@ -58,15 +58,22 @@ pub(crate) fn sample() -> Report {
         training: training(&mut rng),
         skills,
         map: Some(map),
+        kernel: Some(KernelAgreement {
+            kernel: "amortized".into(),
+            samples: 8,
+            spearman: Some(0.934),
+            pairs: Some(20_000),
+        }),
         episodes,
         library: programs::library(),
         candidates: programs::candidates(),
+        arms: arms(),
         metrics: metrics(),
         notes: vec![
             "Sixty scripted episodes are few: intervals are wide, and the figures are not those of the paper.".into(),
-            "The return gate used 32 imagined rollouts for each candidate; the world model's own error enters it."
+            "The return gate used 32 imagined rollouts for each candidate, so the error of the world model affects it."
                 .into(),
-            "Skill 12 (turn the knob) has few stretches and mixes two phases; read its purity with care.".into(),
+            "skill_11 (turn the knob) has few segments and mixes two phases; its purity is uncertain.".into(),
         ],
     }
 }
@@ -80,8 +87,10 @@ pub(crate) fn bare() -> Report {
     report.tasks.clear();
     report.training.clear();
     report.map = None;
+    report.kernel = None;
     report.library.clear();
     report.candidates.clear();
+    report.arms.clear();
     report.metrics.clear();
     report.notes.clear();
     report.iterations.clear();
@@ -116,9 +125,8 @@ fn run(episodes: &[Episode]) -> Run {
         presets: vec!["small".into(), "vision".into()],
         seed: 3,
         version: "0.1.0".into(),
-        revision: Some("028f0e9".into()),
         device: "cpu, 2 threads".into(),
-        started: Some("2026-11-16 09:12 UTC".into()),
+        labels: "no labels were used".into(),
         seconds: 2754.0,
         command:
             "refactor-vla run --dataset demonstrations/libero_goal --out runs/goal-3 --preset small --preset vision \
@@ -187,7 +195,7 @@ fn episodes(rng: &mut ChaCha8Rng) -> Vec<Episode> {
 }
 
 fn map(rng: &mut ChaCha8Rng, episodes: &[Episode]) -> ClusterMap {
-    let method = "the first two principal components of k_χ, which hold 58 % of the variance".to_owned();
+    let method = "the first two principal components of D_φ, 58 % of the variance".to_owned();
     let mut map = ClusterMap {
         method,
         x: vec![],
@@ -195,6 +203,7 @@ fn map(rng: &mut ChaCha8Rng, episodes: &[Episode]) -> ClusterMap {
         skill: vec![],
         phase: vec![],
         task: vec![],
+        dataset: vec![],
         episode: vec![],
         first_frame: vec![],
         end_frame: vec![],
@@ -213,6 +222,7 @@ fn map(rng: &mut ChaCha8Rng, episodes: &[Episode]) -> ClusterMap {
         map.skill.push(skill);
         map.phase.push(label(&episode.phases));
         map.task.push(episode.task);
+        map.dataset.push(0);
         map.episode.push(episode.index);
         map.first_frame.push(first);
         map.end_frame.push(first + 8);
@@ -230,6 +240,7 @@ fn skills(rng: &mut ChaCha8Rng, episodes: &[Episode]) -> Vec<Skill> {
             .collect();
         let length = spans.iter().map(|(_, span)| (span.end - span.first) as f64).sum::<f64>() / spans.len() as f64;
         let examples = spans.iter().take(3).map(|(episode, span)| Example {
+            dataset: episode.dataset,
             episode: episode.index,
             first_frame: span.first,
             end_frame: span.end,
@@ -238,7 +249,8 @@ fn skills(rng: &mut ChaCha8Rng, episodes: &[Episode]) -> Vec<Skill> {
                 .collect(),
         });
         skills.push(Skill {
-            name: (*name).to_owned(),
+            name: format!("skill_{index}"),
+            readable: Some((*name).to_owned()),
             size: spans.len() as u64,
             mean_length: length,
             purity: Some(rng.random_range(0.62..0.98)),
@@ -255,22 +267,19 @@ fn iterations() -> Vec<Iteration> {
     let mut all = Vec::new();
     for t in 0..4_u32 {
         let x = f64::from(t);
-        let later = |value: f64| (t > 0).then_some(value);
         all.push(Iteration {
             t,
             programs_nats: [5204.1, 2310.6, 1702.0, 1588.3][t as usize],
             library_nats: [0.0, 88.2, 171.5, 190.9][t as usize],
+            held_out_nats: Some([2611.7, 1240.2, 996.4, 981.0][t as usize]),
             entries: [0, 3, 6, 7][t as usize],
-            skills: later(11.0 + x).map(|skills| skills as u64),
-            nmi_task: later(0.31 + 0.02 * x),
-            ari_task: later(0.12 + 0.01 * x),
-            nmi_phase: later(0.55 + 0.06 * x - 0.01 * x * x),
-            ari_phase: later(0.38 + 0.05 * x),
-            tpe_token_accuracy: later(0.84 + 0.03 * x),
-            tpe_exact_match: later(0.51 + 0.11 * x - 0.01 * x * x),
-            lcad_error_with_library: later(0.118 - 0.007 * x),
-            lcad_error_without_library: later(0.121 - 0.003 * x),
-            seconds: later(790.0 + 40.0 * x),
+            not_proposed: (t > 0).then_some(61 - 13 * u64::from(t)),
+            policy: (t > 0).then(|| IterationPolicy {
+                library_entries: [0, 0, 3, 6][t as usize],
+                token_accuracy: 0.84 + 0.03 * x,
+                exact_match: 0.51 + 0.11 * x - 0.01 * x * x,
+                velocity_error: 0.118 - 0.007 * x,
+            }),
         });
     }
     all
@@ -323,50 +332,77 @@ fn training(rng: &mut ChaCha8Rng) -> Vec<TrainingPhase> {
     all
 }
 
+/// Arms of the comparison of policies.
+const POLICIES: [&str; 3] = ["with library", "without library", "no programs"];
+
+/// Arms of the comparison of skills.
+const CLASSES: [&str; 3] = ["our classes", "actions of the same segments", "raw windows"];
+
+fn arms() -> Vec<Arm> {
+    let about = [
+        "The policy writes programs with the last library.",
+        "The same policy, trained for as many steps on programs without a library.",
+        "The decoder sees no program at all.",
+        "Segments clustered under the kernel.",
+        "KMeans on the actions of the same segments.",
+        "KMeans on windows of states and actions, without segmentation.",
+    ];
+    let arm = |(name, about): (&str, &str)| Arm { name: name.into(), description: about.into() };
+    POLICIES.into_iter().chain(CLASSES).zip(about).map(arm).collect()
+}
+
 fn metrics() -> Vec<Metric> {
-    let estimate = |mean: f64, half: f64| Some(Estimate { mean, low: Some(mean - half), high: Some(mean + half) });
-    let row = |group: &str, name: &str, better, with, without, paper: Option<&str>, note: &str| Metric {
-        group: group.into(),
-        name: name.into(),
-        unit: String::new(),
-        better,
-        with_library: with,
-        without_library: without,
-        paper: paper.map(str::to_owned),
-        note: note.into(),
-    };
     use Better::{Higher, Lower, Neither};
+    // Values and half widths of their intervals, in the order of the arms.
+    type Values<'a> = &'a [(f64, f64)];
+    let row = |group: &str, name: &str, better, values: Values<'_>, paper: Option<&str>, note: &str| {
+        let arms = if group == SKILL_GROUP { CLASSES } else { POLICIES };
+        let value = |(arm, (mean, half)): (&str, &(f64, f64))| {
+            (arm.to_owned(), Estimate { mean: *mean, low: Some(mean - half), high: Some(mean + half) })
+        };
+        Metric {
+            group: group.into(),
+            name: name.into(),
+            unit: String::new(),
+            better,
+            oracle: note.contains("oracle"),
+            headline: ["NMI with phases", "exact match", "chunk error"].contains(&name) && !note.contains("oracle"),
+            values: arms.into_iter().zip(values).map(value).collect(),
+            paper: paper.map(str::to_owned),
+            note: note.into(),
+        }
+    };
+    let phases = [(0.64, 0.03), (0.61, 0.03), (0.53, 0.02)];
     vec![
-        row("Skills", "NMI with phases", Higher, estimate(0.64, 0.03), None, None, "1024 fragments of 20 episodes"),
-        row("Skills", "boundary F1", Higher, estimate(0.71, 0.05), None, None, "tolerance of 2 frames"),
+        row(SKILL_GROUP, "NMI with phases", Higher, &phases, None, "frames of 20 episodes"),
+        row(SKILL_GROUP, "boundary F1", Higher, &[(0.71, 0.05), (0.71, 0.05)], None, "tolerance of 4 frames"),
+        row(SKILL_GROUP, "NMI with tasks", Higher, &[(0.37, 0.02)], Some("0.749"), "the paper trains on task labels"),
+        row("emitter (TPE)", "token accuracy", Higher, &[(0.93, 0.02), (0.90, 0.02)], Some("0.900"), ""),
+        row("emitter (TPE)", "exact match", Higher, &[(0.75, 0.09), (0.60, 0.10)], None, "20 episodes"),
         row(
-            "Skills",
-            "NMI with tasks",
-            Higher,
-            estimate(0.37, 0.02),
-            None,
-            Some("0.749"),
-            "the paper trains for tasks",
-        ),
-        row("Emitter", "token accuracy", Higher, estimate(0.93, 0.02), estimate(0.90, 0.02), Some("0.900"), ""),
-        row("Emitter", "exact match", Higher, estimate(0.75, 0.09), estimate(0.60, 0.10), None, "20 episodes"),
-        row(
-            "Decoder",
+            "decoder (LCAD)",
             "velocity error",
             Lower,
-            estimate(0.097, 0.006),
-            estimate(0.112, 0.007),
+            &[(0.097, 0.006), (0.112, 0.007), (0.131, 0.007)],
             Some("0.090–0.113"),
-            "",
+            "oracle programs",
         ),
         row(
-            "Compiler",
-            "programs rewritten",
-            Neither,
-            estimate(0.9, 0.0),
+            "decoder (LCAD)",
+            "chunk error",
+            Lower,
+            &[(0.201, 0.01), (0.214, 0.01), (0.288, 0.02)],
             None,
-            Some("256/256"),
-            "share of demonstrations",
+            "oracle programs",
         ),
+        row(
+            "policy (TPE, then LCAD)",
+            "chunk error",
+            Lower,
+            &[(0.243, 0.01), (0.251, 0.01), (0.288, 0.02)],
+            None,
+            "programs that the policy emits",
+        ),
+        row("compiler", "programs rewritten", Neither, &[(0.9, 0.0)], Some("256/256"), "share of demonstrations"),
     ]
 }
