@@ -1,4 +1,12 @@
-//! Linear layers and layer normalisation.
+//! Weights and the layers that use them: linear layers and layer normalisation here, tables and Transformers below.
+//!
+//! Everything that touches the detached values of a [`Parameter`] is in this module. Such values have no gradient in
+//! Candle's graph, so code that uses one must hand over the gradient itself; models outside build on the layers, or read
+//! [`Parameter::tracked`].
+
+pub mod embedding;
+pub mod parameters;
+pub mod transformer;
 
 use candle_core::{D, DType, Tensor};
 

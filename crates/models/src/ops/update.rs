@@ -1,13 +1,42 @@
 //! The optimizer's passes over all weights.
 
-use candle_core::{CpuStorage, DType, Device, InplaceOp1, Layout, Result, Tensor};
+use candle_core::{CpuStorage, DType, Device, InplaceOp1, Layout, Result, Tensor, Var};
 
 use super::cpu;
-use crate::training::adamw::{Rule, Update};
 use crate::vectorised::vectorised;
 
 /// Numbers in a piece of work; sums of squares are made within pieces first.
 const SPAN: usize = 8192;
+
+/// One weight in a step.
+pub(crate) struct Update<'a> {
+    /// The f32 master.
+    pub(crate) master: &'a Var,
+    /// m
+    pub(crate) mean: &'a Var,
+    /// v
+    pub(crate) square: &'a Var,
+    /// f32 or bf16.
+    pub(crate) gradient: &'a Tensor,
+    /// The bf16 copy of the master, if there is one.
+    pub(crate) working: Option<&'a Tensor>,
+    /// The decay of this weight.
+    pub(crate) decay: f64,
+}
+
+/// What a step does to every number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rule {
+    pub(crate) rate: f64,
+    pub(crate) beta_1: f64,
+    pub(crate) beta_2: f64,
+    pub(crate) epsilon: f64,
+    /// 1/(1−β₁ᵗ)
+    pub(crate) correction_1: f64,
+    /// 1/(1−β₂ᵗ)
+    pub(crate) correction_2: f64,
+    pub(crate) clip: f64,
+}
 
 /// What stays the same from step to step on a GPU: which piece of which tensor each block takes.
 #[derive(Default)]
@@ -149,9 +178,8 @@ fn mutate(tensor: &Tensor, with: impl FnOnce(&mut [f32]) -> Result<()>) -> Resul
 mod on_cuda {
     use candle_core::{CudaDevice, DType, Device, Result, Tensor};
 
-    use super::{Plan, SPAN};
+    use super::{Plan, Rule, SPAN, Update};
     use crate::ops::cuda::{Arg, Grid, elementwise, empty, pointer};
-    use crate::training::adamw::{Rule, Update};
 
     pub(super) fn step(device: &CudaDevice, plan: &mut Plan, updates: &[Update<'_>], rule: Rule) -> Result<Tensor> {
         let module = elementwise(device, DType::BF16, 1024)?;
