@@ -133,7 +133,7 @@ impl LayerNorm {
         let width = self.weight.master().elem_count();
         let rows = x.elem_count() / width.max(1);
         let flat = x.detach().contiguous()?.reshape((rows, width))?;
-        let kept = layer_norm::forward(&flat, None, &self.weight.vector(), &self.bias.vector())?;
+        let kept = layer_norm::forward(&flat, None, (&self.weight.vector(), &self.bias.vector()), EPSILON)?;
         let y = kept.y.reshape(x.shape())?;
         if !gradients_wanted() {
             return Ok(y);

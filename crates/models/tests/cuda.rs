@@ -8,6 +8,7 @@
 use candle_core::{DType, Device, Tensor, Var};
 use models::decoder::{self, Decoder, DecoderBatch, DecoderConfig, FlowNoise};
 use models::emitter::{self, Emitter, EmitterBatch, EmitterConfig, Symbols, token_tensor, word_tensor};
+use models::layers::EPSILON;
 use models::ops::bias_activation::{self, Activation};
 use models::ops::{Form, attention, layer_norm};
 use models::parameters::Init;
@@ -67,13 +68,14 @@ fn layer_norm_is_the_cpus() {
             let [added_bias, weight, bias] = [5, 6, 7].map(|seed| random(&[width], seed));
             let there = |x: &Tensor| x.to_device(&gpu).unwrap().to_dtype(dtype).unwrap();
             let vector = |x: &Tensor| x.to_device(&gpu).unwrap();
-            let cpu = layer_norm::forward(&x, Some((&added, &added_bias)), &weight, &bias).unwrap();
+            let cpu = layer_norm::forward(&x, Some((&added, &added_bias)), (&weight, &bias), EPSILON).unwrap();
             let (w, b) = (vector(&weight), vector(&bias));
-            let cuda = layer_norm::forward(&there(&x), Some((&there(&added), &vector(&added_bias))), &w, &b).unwrap();
+            let cuda = layer_norm::forward(&there(&x), Some((&there(&added), &vector(&added_bias))), (&w, &b), EPSILON)
+                .unwrap();
             near("sum", &cuda.sum, &cpu.sum, limit);
             near("y", &cuda.y, &cpu.y, limit);
-            let plain = layer_norm::forward(&there(&x), None, &w, &b).unwrap();
-            near("plain", &plain.y, &layer_norm::forward(&x, None, &weight, &bias).unwrap().y, limit);
+            let plain = layer_norm::forward(&there(&x), None, (&w, &b), EPSILON).unwrap();
+            near("plain", &plain.y, &layer_norm::forward(&x, None, (&weight, &bias), EPSILON).unwrap().y, limit);
             let wanted = layer_norm::backward(&cpu, &weight, &dy, Some(&residual)).unwrap();
             let found = layer_norm::backward(&cuda, &w, &there(&dy), Some(&there(&residual))).unwrap();
             near("dx", &found.x, &wanted.x, limit);
