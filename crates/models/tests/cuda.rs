@@ -8,6 +8,7 @@
 use candle_core::{DType, Device, Tensor, Var};
 use models::decoder::{self, Decoder, DecoderBatch, DecoderConfig, FlowNoise};
 use models::emitter::{self, Emitter, EmitterBatch, EmitterConfig, Symbols, token_tensor, word_tensor};
+use models::encoder::DinoV2;
 use models::layers::EPSILON;
 use models::ops::bias_activation::{self, Activation};
 use models::ops::{Form, attention, layer_norm};
@@ -126,6 +127,20 @@ fn attention_is_the_cpus() {
                 near(&format!("backward of {what}"), &found, &wanted, limit.max(1e-3) * 2.0);
             }
         }
+    }
+}
+
+#[test]
+fn an_encoder_has_the_cpus_tokens() {
+    let Some(gpu) = gpu() else { return };
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/golden/dinov2_tiny");
+    let pixels: Vec<u8> = (0..3 * 84 * 84 * 3).map(|at| (at * 31 % 251) as u8).collect();
+    let tokens = |device: &Device, precision| {
+        DinoV2::load(&folder, device, precision).unwrap().tokens(&pixels, (3, 84, 84)).unwrap()
+    };
+    let cpu = tokens(&Device::Cpu, DType::F32);
+    for (precision, limit) in [(DType::F32, 1e-4), (DType::F16, BF16), (DType::BF16, 5.0 * BF16)] {
+        near(&format!("{precision:?}"), &tokens(&gpu, precision), &cpu, limit);
     }
 }
 
