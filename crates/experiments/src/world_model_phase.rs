@@ -9,7 +9,7 @@
 //! The noise of a row is a function of seed, step and the row's place in the global batch, so it does not depend on how many
 //! processes share the batch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use candle_core::{Device, Tensor};
 use dataset::{Dataset, EpisodeId, FragmentId, FragmentIndex};
@@ -128,6 +128,10 @@ impl Objective for WorldModelObjective<'_> {
 
     fn parameters(&self) -> &Parameters {
         &self.parameters
+    }
+
+    fn frozen(&self) -> BTreeSet<String> {
+        self.model.frozen()
     }
 
     fn prepare(&self, step: u64, part: Part) -> models::Result<Drawn> {

@@ -1,4 +1,12 @@
-//! Linear layers and layer normalisation.
+//! Weights and the layers that use them: linear layers and layer normalisation here, tables and Transformers below.
+//!
+//! Everything that touches the detached values of a [`Parameter`] is in this module. Such values have no gradient in
+//! Candle's graph, so code that uses one must hand over the gradient itself; models outside build on the layers, or read
+//! [`Parameter::tracked`].
+
+pub mod embedding;
+pub mod parameters;
+pub mod transformer;
 
 use candle_core::{D, DType, Tensor};
 
@@ -125,7 +133,7 @@ impl LayerNorm {
         let width = self.weight.master().elem_count();
         let rows = x.elem_count() / width.max(1);
         let flat = x.detach().contiguous()?.reshape((rows, width))?;
-        let kept = layer_norm::forward(&flat, None, &self.weight.vector(), &self.bias.vector())?;
+        let kept = layer_norm::forward(&flat, None, (&self.weight.vector(), &self.bias.vector()), EPSILON)?;
         let y = kept.y.reshape(x.shape())?;
         if !gradients_wanted() {
             return Ok(y);

@@ -96,7 +96,7 @@ impl Amortizer {
         let (_, steps, actions) = fragments.actions.dims3()?;
         let (_, _, features) = fragments.features.dims3()?;
         self.check(steps, Widths { features, states, actions })?;
-        let precision = self.time.working().dtype();
+        let precision = self.time.dtype();
         let read = |x: &Tensor| -> Result<Tensor> { Ok(x.to_dtype(precision)?.contiguous()?) };
         let motion = match self.config.metric {
             None => Tensor::cat(&[&fragments.states, &fragments.actions], D::Minus1)?,

@@ -214,7 +214,7 @@ impl Decoder {
     }
 
     fn working(&self, x: &Tensor) -> Result<Tensor> {
-        Ok(x.to_dtype(self.place.working().dtype())?.contiguous()?)
+        Ok(x.to_dtype(self.place.dtype())?.contiguous()?)
     }
 }
 

@@ -200,7 +200,7 @@ impl Emitter {
                 self.config.words
             )));
         }
-        let dtype = self.place.working().dtype();
+        let dtype = self.place.dtype();
         let mut parts = vec![self.words.rows(&condition.words)?];
         let inputs = [
             ("features", &self.features, &condition.features, self.config.feature_tokens, self.widths.features),

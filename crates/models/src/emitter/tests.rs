@@ -170,7 +170,7 @@ impl World {
         // Far from uniform, so that choices matter.
         for (at, parameter) in parameters.iter().enumerate() {
             let noise = (random(parameter.master().dims(), seed * 100 + at as u64) * 0.2).unwrap();
-            parameter.master().set(&(parameter.vector() + noise).unwrap()).unwrap();
+            parameter.master().set(&(parameter.master().as_detached_tensor() + noise).unwrap()).unwrap();
         }
         World { store, signature, vocabulary, parameters, emitter }
     }

@@ -8,7 +8,7 @@ use candle_core::{DType, Device, Result, Tensor};
 
 use super::config::DinoV2Config;
 use super::error::EncoderError;
-use super::layer::{Layer, Norm, Passes, Place};
+use super::layer::{Layer, Norm, Place, Stream};
 use super::weights::Weights;
 use super::{Kind, picture, positions};
 
@@ -39,12 +39,11 @@ impl DinoV2 {
     /// Loads `config.json` and `model.safetensors` of a folder, as Hugging Face has them. The precision is that of products:
     /// f32 on CPUs; f16, bf16 or f32 on GPUs. See [`default_precision`](DinoV2::default_precision).
     pub fn load(folder: &Path, device: &Device, precision: DType) -> std::result::Result<DinoV2, EncoderError> {
-        let passes = match (device, precision) {
-            (Device::Cpu, DType::F32) => Passes::Fused,
-            (Device::Cuda(_), DType::F16 | DType::BF16 | DType::F32) => Passes::Composed,
+        match (device, precision) {
+            (Device::Cpu, DType::F32) | (Device::Cuda(_), DType::F16 | DType::BF16 | DType::F32) => {}
             _ => return Err(EncoderError::Precision { precision, device: format!("{:?}", device.location()) }),
-        };
-        DinoV2::load_in(folder, Place { device: device.clone(), precision, passes })
+        }
+        DinoV2::load_in(folder, Place { device: device.clone(), precision })
     }
 
     /// f32 on CPUs, f16 on GPUs.
@@ -83,8 +82,8 @@ impl DinoV2 {
         &self.config
     }
 
-    /// A hash of shape and weights, in hexadecimal. Device and precision are no part of it: what they change is below what
-    /// is kept of a feature.
+    /// A hash of shape and weights, in hexadecimal. Device, precision and the order of sums are not part of it: the last
+    /// bits that they change are below what the cache keeps of a feature.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
@@ -117,11 +116,11 @@ impl DinoV2 {
         let content = content.reshape((pictures, rows * columns, self.config.hidden_size))?;
         let content = content.broadcast_add(&self.positions((rows, columns))?)?;
         let class = self.class.broadcast_as((pictures, 1, self.config.hidden_size))?;
-        let mut x = Tensor::cat(&[&class, &content], 1)?.contiguous()?; // [B, 1 + P, D]
+        let mut stream = Stream::new(&Tensor::cat(&[&class, &content], 1)?)?; // [B, 1 + P, D]
         for layer in &self.layers {
-            x = layer.forward(x, &self.place)?;
+            stream = layer.forward(stream, &self.place)?;
         }
-        Ok(self.norm.forward(&x, self.place.passes)?)
+        Ok(self.norm.last(stream)?)
     }
 
     /// Features of some pictures.

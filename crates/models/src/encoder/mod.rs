@@ -1,17 +1,16 @@
-//! The frozen visual encoder: DINOv2 from a folder of weights.
+//! The frozen visual encoder: DINOv2, read from a folder of weights.
 //!
 //! ```text
 //! picture ──► 224×224 ──► patches of 14×14 ──► Transformer ──► tokens [1 + 256, D] ──► cls | mean | grid4
 //! ```
-//! [`DinoV2`] is the model, [`DinoV2Encoder`] what the feature cache of `dataset` fills itself with. A folder has the files
-//! of the Hugging Face Hub, `config.json` and `model.safetensors`, in f16, bf16 or f32.
+//! [`DinoV2`] is the model, and [`DinoV2Encoder`] wraps it for the feature cache of `dataset`. A folder has the files of the
+//! Hugging Face Hub, `config.json` and `model.safetensors`, in f16, bf16 or f32.
 //!
-//! Where the time goes on a CPU, for small: a picture has 257 tokens, so 21.3 M weights of products are 10.9 GFLOP and the
-//! attention 1.2 GFLOP. Everything between the products is one pass over memory each (`cpu`), so that products are
-//! what one waits for.
+//! A picture has 257 tokens, so for DINOv2-small the 21.3 M weights of products cost 10.9 GFLOP and attention 1.2 GFLOP.
+//! Everything between the products is one pass over memory each ([`ops`](crate::ops)), so that the products dominate the
+//! time on a CPU.
 
 mod config;
-mod cpu;
 mod dinov2;
 mod error;
 mod layer;
@@ -38,13 +37,14 @@ pub use error::EncoderError;
 /// The side to which pictures are resized, in pixels: what DINOv2's own evaluations use, 16×16 patches.
 const SIDE: usize = 224;
 
-/// Counts up when a picture is made into patches differently, so that features of before are not taken for those of after.
+/// The version of the preprocessing, part of the fingerprint: increase it when the patches of a picture change, so that cached
+/// features of the old patches are not used.
 const PREPROCESSING: &str = "whole picture to 224×224, bicubic, version 1";
 
 /// Cells of `grid4` along each side.
 const CELLS: usize = 4;
 
-/// What is kept of a picture's tokens.
+/// How the tokens of a picture become features.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     /// The class token, D values.
@@ -107,7 +107,7 @@ impl FromStr for Kind {
             "cls" => Ok(Kind::Cls),
             "mean" => Ok(Kind::Mean),
             "grid4" => Ok(Kind::Grid4),
-            _ => Err(format!("`{text}` is no kind of feature: `cls`, `mean` and `grid4` are")),
+            _ => Err(format!("`{text}` is not a kind of feature; give `cls`, `mean` or `grid4`")),
         }
     }
 }
@@ -150,7 +150,7 @@ impl FrameEncoder for DinoV2Encoder {
         let features = features.and_then(|features| Ok(features.flatten_all()?.to_vec1::<f32>()?));
         let features = features.map_err(|error| error.to_string())?;
         if let Some(at) = features.iter().position(|value| !value.is_finite()) {
-            return Err(format!("value {} of a feature is no number", at % self.width()));
+            return Err(format!("value {} of a feature is not finite", at % self.width()));
         }
         out.copy_from_slice(&features);
         Ok(())

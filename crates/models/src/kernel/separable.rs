@@ -150,7 +150,7 @@ impl Mlp {
     /// # Shapes
     /// `x`: `[B, inputs]`; gives `[B, outputs]` in f32.
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        let x = x.to_dtype(self.hidden.weight.working().dtype())?.contiguous()?;
+        let x = x.to_dtype(self.hidden.weight.dtype())?.contiguous()?;
         let y = self.out.forward(&self.hidden.forward(&x)?.gelu()?)?;
         Ok(y.to_dtype(DType::F32)?)
     }

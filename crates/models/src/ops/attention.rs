@@ -10,16 +10,23 @@ use candle_core::{D, DType, Result, Tensor};
 use pulp::Simd;
 
 use super::cpu;
+#[cfg(feature = "cuda")]
+use super::cuda;
 use super::small_product::{Factor, product};
 use crate::vectorised::vectorised;
 
+/// Attention of each token to all tokens, or to those up to itself. Half precision on the CPU and sequences that are too
+/// long for a block of threads run composed.
+///
 /// # Shapes
 /// `qkv`: `[batch, tokens, 3, heads, d]`, contiguous; `bias`: `[3·heads·d]` in f32; gives `[batch, tokens, heads·d]`.
 pub fn forward(qkv: &Tensor, bias: &Tensor, causal: bool) -> Result<Tensor> {
     match qkv.device() {
-        candle_core::Device::Cpu => cpu_forward(qkv, bias, causal),
+        candle_core::Device::Cpu if qkv.dtype() == DType::F32 => cpu_forward(qkv, bias, causal),
         #[cfg(feature = "cuda")]
-        candle_core::Device::Cuda(device) if on_cuda::fits(qkv)? => on_cuda::forward(device, qkv, bias, causal),
+        candle_core::Device::Cuda(device) if cuda::attention::fits(qkv)? => {
+            cuda::attention::forward(device, qkv, bias, causal)
+        }
         _ => composed_forward(qkv, bias, causal),
     }
 }
@@ -27,10 +34,10 @@ pub fn forward(qkv: &Tensor, bias: &Tensor, causal: bool) -> Result<Tensor> {
 /// The gradient of `qkv`, in its shape, from that of the output.
 pub fn backward(qkv: &Tensor, bias: &Tensor, gradient: &Tensor, causal: bool) -> Result<Tensor> {
     match qkv.device() {
-        candle_core::Device::Cpu => cpu_backward(qkv, bias, gradient, causal),
+        candle_core::Device::Cpu if qkv.dtype() == DType::F32 => cpu_backward(qkv, bias, gradient, causal),
         #[cfg(feature = "cuda")]
-        candle_core::Device::Cuda(device) if on_cuda::fits(qkv)? => {
-            on_cuda::backward(device, qkv, bias, gradient, causal)
+        candle_core::Device::Cuda(device) if cuda::attention::fits(qkv)? => {
+            cuda::attention::backward(device, qkv, bias, gradient, causal)
         }
         _ => composed_backward(qkv, bias, gradient, causal),
     }
@@ -163,33 +170,53 @@ fn cpu_forward(qkv: &Tensor, bias: &Tensor, causal: bool) -> Result<Tensor> {
     let row = heads * width;
     cpu::slices([qkv, bias], |[qkv, bias]| {
         let mut out = vec![0.0_f32; batch * tokens * row];
-        let sequences = out.par_chunks_mut(tokens * row).zip(qkv.par_chunks(tokens * 3 * row));
-        sequences.for_each_init(
+        if batch >= rayon::current_num_threads() {
+            let sequences = out.par_chunks_mut(tokens * row).zip(qkv.par_chunks(tokens * 3 * row));
+            sequences.for_each_init(
+                || Head::new(tokens, width),
+                |one, (out, qkv)| {
+                    for head in 0..heads {
+                        forward_head(one, (qkv, bias), (&mut out[head * width..], row), (head, heads), causal);
+                    }
+                },
+            );
+            return cpu::tensor(out, (batch, tokens, row));
+        }
+        // With few sequences each head is a piece of work; the numbers are the same. [batch, heads, tokens, width]
+        let mut apart = vec![0.0_f32; batch * tokens * row];
+        apart.par_chunks_mut(tokens * width).enumerate().for_each_init(
             || Head::new(tokens, width),
-            |one, (out, qkv)| forward_sequence(one, qkv, bias, out, (heads, causal)),
+            |one, (at, out)| {
+                let qkv = &qkv[at / heads * tokens * 3 * row..][..tokens * 3 * row];
+                forward_head(one, (qkv, bias), (out, width), (at % heads, heads), causal);
+            },
         );
+        for (at, head) in apart.chunks_exact(tokens * width).enumerate() {
+            let out = &mut out[at / heads * tokens * row..][..tokens * row];
+            for (out, head) in out.chunks_exact_mut(row).zip(head.chunks_exact(width)) {
+                out[at % heads * width..][..width].copy_from_slice(head);
+            }
+        }
         cpu::tensor(out, (batch, tokens, row))
     })
 }
 
 vectorised! {
-    /// All heads of one sequence.
-    fn forward_sequence<'a, S>(
+    /// One head of one sequence; `out` has a step from row to row.
+    fn forward_head<'a, S>(
         simd,
         one: &'a mut Head,
-        qkv: &'a [f32],
-        bias: &'a [f32],
-        out: &'a mut [f32],
-        shape: (usize, bool),
+        seen: (&'a [f32], &'a [f32]),
+        out: (&'a mut [f32], usize),
+        head: (usize, usize),
+        causal: bool,
     ) -> () {
-        let ((heads, causal), (tokens, width)) = (shape, (one.tokens, one.width));
-        for head in 0..heads {
-            one.load(qkv, bias, head, heads);
-            one.attend(simd, causal);
-            let found = Factor { values: &one.probabilities, row: tokens, column: 1 };
-            let (target, values) = (&mut out[head * width..], (one.qkv[2].as_slice(), width));
-            product(simd, target, heads * width, (tokens, width), found, values, |rows| seen_by(rows, tokens, causal));
-        }
+        let (tokens, width) = (one.tokens, one.width);
+        one.load(seen.0, seen.1, head.0, head.1);
+        one.attend(simd, causal);
+        let found = Factor { values: &one.probabilities, row: tokens, column: 1 };
+        let values = (one.qkv[2].as_slice(), width);
+        product(simd, out.0, out.1, (tokens, width), found, values, |rows| seen_by(rows, tokens, causal));
     }
 }
 
@@ -285,74 +312,6 @@ fn seen_by(rows: Range<usize>, tokens: usize, causal: bool) -> Range<usize> {
     if causal { 0..rows.end } else { 0..tokens }
 }
 
-#[cfg(feature = "cuda")]
-mod on_cuda {
-    use candle_core::{CudaDevice, DType, Result, Tensor};
-
-    use crate::ops::cuda::{Arg, Grid, attention, empty, pointer};
-
-    /// Rows of a tile, and the most tiles that a block holds.
-    const TILE: usize = 16;
-    const MOST: usize = 8;
-
-    /// Whether the kernels take it: bf16, heads in whole tiles, and few enough tokens for shared memory.
-    pub(super) fn fits(qkv: &Tensor) -> Result<bool> {
-        let (_, tokens, _, _, head) = qkv.dims5()?;
-        Ok(qkv.dtype() == DType::BF16 && head % TILE == 0 && head <= 128 && tokens <= TILE * MOST)
-    }
-
-    /// Bytes of shared memory for `wide` arrays of rows and `square` arrays of scores.
-    fn shared(tokens: usize, head: usize, wide: usize, square: usize) -> u32 {
-        let rows = tokens.div_ceil(TILE) * TILE;
-        (2 * rows * (wide * (head + 8) + square * (rows + 8))) as u32
-    }
-
-    pub(super) fn forward(device: &CudaDevice, qkv: &Tensor, bias: &Tensor, causal: bool) -> Result<Tensor> {
-        let (batch, tokens, _, heads, head) = qkv.dims5()?;
-        let tiles = tokens.div_ceil(TILE);
-        let module = attention(device, tiles, head, causal)?;
-        let out = empty(device, DType::BF16, &[batch, tokens, heads * head])?;
-        let args = [
-            Arg::Pointer(pointer(qkv)?),
-            Arg::Pointer(pointer(bias)?),
-            Arg::Pointer(pointer(&out)?),
-            Arg::Int(tokens as i32),
-            Arg::Int(heads as i32),
-            Arg::Float(1.0 / (head as f32).sqrt()),
-        ];
-        let shared = shared(tokens, head, 3, 0);
-        let grid = Grid { blocks: ((batch * heads) as u32, 1), threads: (32 * tiles as u32, 1), shared };
-        module.launch("attention_forward", grid, &args)?;
-        Ok(out)
-    }
-
-    pub(super) fn backward(
-        device: &CudaDevice,
-        qkv: &Tensor,
-        bias: &Tensor,
-        gradient: &Tensor,
-        causal: bool,
-    ) -> Result<Tensor> {
-        let (batch, tokens, three, heads, head) = qkv.dims5()?;
-        let tiles = tokens.div_ceil(TILE);
-        let module = attention(device, tiles, head, causal)?;
-        let out = empty(device, DType::BF16, &[batch, tokens, three, heads, head])?;
-        let args = [
-            Arg::Pointer(pointer(qkv)?),
-            Arg::Pointer(pointer(bias)?),
-            Arg::Pointer(pointer(gradient)?),
-            Arg::Pointer(pointer(&out)?),
-            Arg::Int(tokens as i32),
-            Arg::Int(heads as i32),
-            Arg::Float(1.0 / (head as f32).sqrt()),
-        ];
-        let shared = shared(tokens, head, 4, 2);
-        let grid = Grid { blocks: ((batch * heads) as u32, 1), threads: (32 * tiles as u32, 1), shared };
-        module.launch("attention_backward", grid, &args)?;
-        Ok(out)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -371,6 +330,17 @@ mod tests {
                 assert!(apart < 1e-5, "{batch} {tokens} {heads} {head} {causal}: {apart}");
             }
         }
+    }
+
+    #[test]
+    fn few_sequences_give_the_numbers_of_many() {
+        let (qkv, bias) = (random(&[3, 19, 3, 4, 8], 1), random(&[96], 2));
+        let with = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| forward(&qkv, &bias, false)).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap()
+        };
+        // One thread takes whole sequences, five take the heads of each.
+        assert_eq!(with(1), with(5));
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! y = activation(x + bias) in one pass, and its backward with the bias's gradient in one pass more.
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor, Var};
 use serde::{Deserialize, Serialize};
 
 use super::cpu;
+#[cfg(feature = "cuda")]
+use super::cuda;
 use crate::vectorised::vectorised;
 
 /// What follows a bias.
@@ -18,14 +20,18 @@ pub enum Activation {
     GeluErf,
 }
 
+/// activation(x + bias). Types and widths for which there is no fused form run composed.
+///
 /// # Shapes
 /// `x`: `[rows, columns]`, `bias`: `[columns]` in f32; gives `[rows, columns]`.
 pub fn forward(x: &Tensor, bias: &Tensor, activation: Activation) -> Result<Tensor> {
     match x.device() {
-        candle_core::Device::Cpu => cpu_forward(x, bias, activation),
+        Device::Cpu if x.dtype() == DType::F32 => cpu_forward(x, bias, activation),
         #[cfg(feature = "cuda")]
-        candle_core::Device::Cuda(device) => on_cuda::forward(device, x, bias, activation),
-        _ => Err(super::not_fused("bias and activation", x)),
+        Device::Cuda(device) if cuda::bias_activation::fits(x)? => {
+            cuda::bias_activation::forward(device, x, bias, activation)
+        }
+        _ => composed(x, bias, activation),
     }
 }
 
@@ -33,10 +39,12 @@ pub fn forward(x: &Tensor, bias: &Tensor, activation: Activation) -> Result<Tens
 pub fn backward(x: &Tensor, bias: &Tensor, dy: &Tensor, activation: Activation) -> Result<(Tensor, Tensor)> {
     match x.device() {
         _ if activation == Activation::None => Ok((dy.clone(), column_sum(dy)?)),
-        candle_core::Device::Cpu => cpu_backward(x, bias, dy, activation),
+        Device::Cpu if x.dtype() == DType::F32 => cpu_backward(x, bias, dy, activation),
         #[cfg(feature = "cuda")]
-        candle_core::Device::Cuda(device) => on_cuda::backward(device, Some((x, bias, activation)), dy),
-        _ => Err(super::not_fused("bias and activation", x)),
+        Device::Cuda(device) if cuda::bias_activation::fits(dy)? => {
+            cuda::bias_activation::backward(device, Some((x, bias, activation)), dy)
+        }
+        _ => composed_backward(x, bias, dy, activation),
     }
 }
 
@@ -46,11 +54,30 @@ pub fn backward(x: &Tensor, bias: &Tensor, dy: &Tensor, activation: Activation) 
 /// `x`: `[rows, columns]`; gives `[columns]`.
 pub fn column_sum(x: &Tensor) -> Result<Tensor> {
     match x.device() {
-        candle_core::Device::Cpu => cpu_column_sum(x),
+        Device::Cpu if x.dtype() == DType::F32 => cpu_column_sum(x),
         #[cfg(feature = "cuda")]
-        candle_core::Device::Cuda(device) => Ok(on_cuda::backward(device, None, x)?.1),
-        _ => Err(super::not_fused("column sum", x)),
+        Device::Cuda(device) if cuda::bias_activation::fits(x)? => {
+            Ok(cuda::bias_activation::backward(device, None, x)?.1)
+        }
+        _ => x.to_dtype(DType::F32)?.sum(0),
     }
+}
+
+fn composed(x: &Tensor, bias: &Tensor, activation: Activation) -> Result<Tensor> {
+    let sum = x.broadcast_add(&bias.to_dtype(x.dtype())?)?;
+    match activation {
+        Activation::None => Ok(sum),
+        Activation::GeluTanh => sum.gelu(),
+        Activation::GeluErf => sum.gelu_erf(),
+    }
+}
+
+fn composed_backward(x: &Tensor, bias: &Tensor, dy: &Tensor, activation: Activation) -> Result<(Tensor, Tensor)> {
+    let sum = Var::from_tensor(&x.to_dtype(DType::F32)?.broadcast_add(bias)?)?;
+    let y = composed(&sum, &bias.zeros_like()?, activation)?;
+    let found = (y * dy.to_dtype(DType::F32)?)?.sum_all()?.backward()?;
+    let dx = found.get(&sum).map_or_else(|| sum.zeros_like(), |dx| Ok(dx.clone()))?;
+    Ok((dx.to_dtype(dy.dtype())?, dx.sum(0)?))
 }
 
 fn cpu_forward(x: &Tensor, bias: &Tensor, activation: Activation) -> Result<Tensor> {
@@ -174,117 +201,13 @@ fn gelu_erf_slope(x: f32) -> f32 {
     0.5 * (1.0 + cpu::erf(x * std::f32::consts::FRAC_1_SQRT_2)) + x * DENSITY * cpu::exp(-0.5 * x * x)
 }
 
-#[cfg(feature = "cuda")]
-mod on_cuda {
-    use candle_core::{CudaDevice, DType, Result, Tensor};
-
-    use super::Activation;
-    use crate::ops::cuda::{Arg, Grid, elementwise, empty, merge_partial, pointer};
-
-    /// Rows that one block sums.
-    const CHUNK: usize = 64;
-
-    /// The kernels take vectors of 16 bytes.
-    fn vector(dtype: DType) -> usize {
-        16 / dtype.size_in_bytes()
-    }
-
-    fn kind(activation: Activation) -> Arg {
-        Arg::Int(match activation {
-            Activation::None => 0,
-            Activation::GeluTanh => 1,
-            Activation::GeluErf => 2,
-        })
-    }
-
-    pub(super) fn forward(device: &CudaDevice, x: &Tensor, bias: &Tensor, activation: Activation) -> Result<Tensor> {
-        let (rows, columns) = x.dims2()?;
-        let vector = vector(x.dtype());
-        if columns % vector != 0 {
-            return composed(x, bias, activation);
-        }
-        let module = elementwise(device, x.dtype(), 1024)?;
-        let y = empty(device, x.dtype(), &[rows, columns])?;
-        let packs = rows * columns / vector;
-        let args = [
-            Arg::Pointer(pointer(x)?),
-            Arg::Pointer(pointer(bias)?),
-            Arg::Pointer(pointer(&y)?),
-            Arg::Long(packs as i64),
-            Arg::Int(columns as i32),
-            kind(activation),
-        ];
-        let grid = Grid { blocks: ((packs as u32).div_ceil(256), 1), threads: (256, 1), shared: 0 };
-        module.launch("bias_activation_forward", grid, &args)?;
-        Ok(y)
-    }
-
-    pub(super) fn backward(
-        device: &CudaDevice,
-        forward: Option<(&Tensor, &Tensor, Activation)>,
-        dy: &Tensor,
-    ) -> Result<(Tensor, Tensor)> {
-        let (rows, columns) = dy.dims2()?;
-        let vector = vector(dy.dtype());
-        if columns % vector != 0 {
-            return match forward {
-                None => Ok((dy.clone(), dy.to_dtype(DType::F32)?.sum(0)?)),
-                Some((x, bias, activation)) => composed_backward(x, bias, dy, activation),
-            };
-        }
-        let module = elementwise(device, dy.dtype(), 1024)?;
-        let chunks = rows.div_ceil(CHUNK);
-        let partial = empty(device, DType::F32, &[1, chunks, columns])?;
-        let (x, bias, activation, dx) = match forward {
-            Some((x, bias, activation)) => {
-                (pointer(x)?, pointer(bias)?, activation, empty(device, dy.dtype(), &[rows, columns])?)
-            }
-            None => (0, 0, Activation::None, dy.clone()),
-        };
-        let args = [
-            Arg::Pointer(x),
-            Arg::Pointer(bias),
-            Arg::Pointer(pointer(dy)?),
-            Arg::Pointer(pointer(&dx)?),
-            Arg::Pointer(pointer(&partial)?),
-            Arg::Int(rows as i32),
-            Arg::Int(columns as i32),
-            kind(activation),
-        ];
-        let across = (columns as u32).div_ceil(32 * vector as u32);
-        let grid = Grid { blocks: (across, chunks as u32), threads: (32, 8), shared: 0 };
-        module.launch("bias_activation_backward", grid, &args)?;
-        Ok((dx, merge_partial(&module, &partial)?.squeeze(0)?))
-    }
-
-    /// For widths that vectors do not divide: a handful of columns.
-    fn composed(x: &Tensor, bias: &Tensor, activation: Activation) -> Result<Tensor> {
-        let sum = x.broadcast_add(&bias.to_dtype(x.dtype())?)?;
-        match activation {
-            Activation::None => Ok(sum),
-            Activation::GeluTanh => sum.gelu(),
-            Activation::GeluErf => sum.gelu_erf(),
-        }
-    }
-
-    fn composed_backward(x: &Tensor, bias: &Tensor, dy: &Tensor, activation: Activation) -> Result<(Tensor, Tensor)> {
-        let sum = candle_core::Var::from_tensor(&x.to_dtype(DType::F32)?.broadcast_add(bias)?)?;
-        let y = composed(&sum, &bias.zeros_like()?, activation)?;
-        let found = (y * dy.to_dtype(DType::F32)?)?.sum_all()?.backward()?;
-        let dx = found.get(&sum).map_or_else(|| sum.zeros_like(), |dx| Ok(dx.clone()))?;
-        Ok((dx.to_dtype(dy.dtype())?, dx.sum(0)?))
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use candle_core::Var;
-
     use super::*;
     use crate::ops::testing::{distance, random};
 
-    /// The composed form and its gradients.
-    fn composed(x: &Tensor, bias: &Tensor, dy: &Tensor, activation: Activation) -> (Tensor, Tensor, Tensor) {
+    /// What Candle finds: values and gradients.
+    fn by_candle(x: &Tensor, bias: &Tensor, dy: &Tensor, activation: Activation) -> (Tensor, Tensor, Tensor) {
         let (x, bias) = (Var::from_tensor(x).unwrap(), Var::from_tensor(bias).unwrap());
         let sum = x.broadcast_add(&bias).unwrap();
         let y = match activation {
@@ -302,7 +225,7 @@ mod tests {
             for activation in [Activation::None, Activation::GeluTanh, Activation::GeluErf] {
                 let x = (random(&[rows, columns], 1) * 2.0).unwrap();
                 let (bias, dy) = (random(&[columns], 2), random(&[rows, columns], 3));
-                let (y, dx, db) = composed(&x, &bias, &dy, activation);
+                let (y, dx, db) = by_candle(&x, &bias, &dy, activation);
                 let (found_dx, found_db) = backward(&x, &bias, &dy, activation).unwrap();
                 assert!(
                     distance(&forward(&x, &bias, activation).unwrap(), &y) < 1e-6,

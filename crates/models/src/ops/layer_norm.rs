@@ -1,4 +1,4 @@
-//! Layer normalisation, with what a pre-norm block does beside it in the same pass.
+//! Layer normalisation, in one pass with the residual connection before it.
 //!
 //! Forward: s = x + added + bias (if something is added), y = (s − μ)/√(σ² + ε) · w + b. Backward, with x̂ the normalised row:
 //! dx = (dy·w − mean(dy·w) − x̂·mean(dy·w·x̂))/√(σ² + ε) + residual, dw = Σ dy·x̂, db = Σ dy, and Σ dx, which is the gradient
@@ -7,10 +7,11 @@
 use candle_core::{Result, Tensor};
 
 use super::cpu;
-use crate::layers::EPSILON;
+#[cfg(feature = "cuda")]
+use super::cuda;
 use crate::vectorised::vectorised;
 
-/// What the forward pass gives and the backward pass needs.
+/// The result of the forward pass, with what the backward pass needs.
 #[derive(Clone, Debug)]
 pub struct Normalized {
     /// x + added + bias, or x itself. `[rows, width]`
@@ -18,9 +19,9 @@ pub struct Normalized {
     /// The result. `[rows, width]`
     pub y: Tensor,
     /// The mean of each row, f32. `[rows]`
-    mean: Tensor,
+    pub(super) mean: Tensor,
     /// 1/√(σ² + ε) of each row, f32. `[rows]`
-    rstd: Tensor,
+    pub(super) rstd: Tensor,
 }
 
 /// Gradients.
@@ -36,29 +37,43 @@ pub struct Backward {
     pub added_bias: Tensor,
 }
 
+/// Normalises rows, after something with a bias was added to them if there is something to add. `affine` is w and b.
+///
 /// # Shapes
-/// `x`, `added`: `[rows, width]`; `bias` of `added`, `weight`, `bias`: `[width]` in f32. All contiguous.
-pub fn forward(x: &Tensor, added: Option<(&Tensor, &Tensor)>, weight: &Tensor, bias: &Tensor) -> Result<Normalized> {
+/// `x`, `added`: `[rows, width]`; the bias of `added`, `affine`: `[width]` in f32. All contiguous.
+pub fn forward(
+    x: &Tensor,
+    added: Option<(&Tensor, &Tensor)>,
+    affine: (&Tensor, &Tensor),
+    epsilon: f64,
+) -> Result<Normalized> {
     match x.device() {
-        candle_core::Device::Cpu => cpu_forward(x, added, weight, bias),
+        candle_core::Device::Cpu => cpu_forward(x, added, affine, epsilon),
         #[cfg(feature = "cuda")]
-        candle_core::Device::Cuda(device) => on_cuda::forward(device, x, added, weight, bias),
+        candle_core::Device::Cuda(device) => cuda::layer_norm::forward(device, x, added, affine, epsilon),
         _ => Err(super::not_fused("layer normalisation", x)),
     }
 }
 
+/// The gradients of a forward pass.
+///
 /// # Shapes
 /// `dy`, `residual`: `[rows, width]`, contiguous.
 pub fn backward(kept: &Normalized, weight: &Tensor, dy: &Tensor, residual: Option<&Tensor>) -> Result<Backward> {
     match dy.device() {
         candle_core::Device::Cpu => cpu_backward(kept, weight, dy, residual),
         #[cfg(feature = "cuda")]
-        candle_core::Device::Cuda(device) => on_cuda::backward(device, kept, weight, dy, residual),
+        candle_core::Device::Cuda(device) => cuda::layer_norm::backward(device, kept, weight, dy, residual),
         _ => Err(super::not_fused("layer normalisation", dy)),
     }
 }
 
-fn cpu_forward(x: &Tensor, added: Option<(&Tensor, &Tensor)>, weight: &Tensor, bias: &Tensor) -> Result<Normalized> {
+fn cpu_forward(
+    x: &Tensor,
+    added: Option<(&Tensor, &Tensor)>,
+    (weight, bias): (&Tensor, &Tensor),
+    epsilon: f64,
+) -> Result<Normalized> {
     use rayon::prelude::*;
     let (rows, width) = x.dims2()?;
     let (more, more_bias) = added.unwrap_or((x, weight));
@@ -77,7 +92,7 @@ fn cpu_forward(x: &Tensor, added: Option<(&Tensor, &Tensor)>, weight: &Tensor, b
         let stats = (mean.par_chunks_mut(cpu::ROWS), rstd.par_chunks_mut(cpu::ROWS));
         work.into_par_iter().zip(stats.into_par_iter()).for_each(|((x, more, sum, y), (mean, rstd))| {
             let added = if adds { Some((more, more_bias, sum)) } else { None };
-            forward_piece(x, added, (weight, bias), y, (mean, rstd));
+            forward_piece(x, added, (weight, bias, epsilon as f32), y, (mean, rstd));
         });
         let shape = (rows, width);
         let y = cpu::tensor(y, shape)?;
@@ -92,7 +107,7 @@ vectorised! {
     fn forward_piece<'a>(
         x: &'a [f32],
         added: Option<(&'a [f32], &'a [f32], &'a mut [f32])>,
-        affine: (&'a [f32], &'a [f32]),
+        affine: (&'a [f32], &'a [f32], f32),
         y: &'a mut [f32],
         stats: (&'a mut [f32], &'a mut [f32]),
     ) -> () {
@@ -105,7 +120,7 @@ vectorised! {
             sum.copy_from_slice(y);
         }
         for (row, y) in y.chunks_exact_mut(width).enumerate() {
-            (mean[row], rstd[row]) = normalize(y, affine.0, affine.1);
+            (mean[row], rstd[row]) = normalize(y, affine);
         }
     }
 }
@@ -119,11 +134,11 @@ fn add(y: &mut [f32], more: &[f32], bias: &[f32]) {
 
 /// Normalises a row in place; returns its mean and 1/√(σ² + ε).
 #[inline(always)]
-fn normalize(y: &mut [f32], weight: &[f32], bias: &[f32]) -> (f32, f32) {
+fn normalize(y: &mut [f32], (weight, bias, epsilon): (&[f32], &[f32], f32)) -> (f32, f32) {
     let width = y.len() as f32;
     let mean = cpu::total(y.iter().copied(), y.len()) / width;
     let variance = cpu::total(y.iter().map(|value| (value - mean) * (value - mean)), y.len()) / width;
-    let rstd = 1.0 / (variance + EPSILON as f32).sqrt();
+    let rstd = 1.0 / (variance + epsilon).sqrt();
     for ((y, weight), bias) in y.iter_mut().zip(weight).zip(bias) {
         *y = (*y - mean) * rstd * weight + bias;
     }
@@ -202,82 +217,6 @@ fn backward_row(
     dsum.iter_mut().zip(&*dx).for_each(|(sum, dx)| *sum += dx);
 }
 
-#[cfg(feature = "cuda")]
-mod on_cuda {
-    use candle_core::{CudaDevice, DType, Result, Tensor};
-
-    use super::{Backward, Normalized};
-    use crate::layers::EPSILON;
-    use crate::ops::cuda::{Arg, Grid, elementwise, empty, merge_partial, pointer};
-
-    const WARPS: u32 = 4;
-
-    pub(super) fn forward(
-        device: &CudaDevice,
-        x: &Tensor,
-        added: Option<(&Tensor, &Tensor)>,
-        weight: &Tensor,
-        bias: &Tensor,
-    ) -> Result<Normalized> {
-        let (rows, width) = x.dims2()?;
-        let module = elementwise(device, x.dtype(), width)?;
-        let sum = if added.is_some() { empty(device, x.dtype(), &[rows, width])? } else { x.clone() };
-        let y = empty(device, x.dtype(), &[rows, width])?;
-        let (mean, rstd) = (empty(device, DType::F32, &[rows])?, empty(device, DType::F32, &[rows])?);
-        let (more, more_bias) = match added {
-            Some((more, bias)) => (Arg::Pointer(pointer(more)?), Arg::Pointer(pointer(bias)?)),
-            None => (Arg::Pointer(0), Arg::Pointer(0)),
-        };
-        let args = [
-            Arg::Pointer(pointer(x)?),
-            more,
-            more_bias,
-            Arg::Pointer(pointer(weight)?),
-            Arg::Pointer(pointer(bias)?),
-            Arg::Pointer(pointer(&sum)?),
-            Arg::Pointer(pointer(&y)?),
-            Arg::Pointer(pointer(&mean)?),
-            Arg::Pointer(pointer(&rstd)?),
-            Arg::Int(rows as i32),
-            Arg::Float(EPSILON as f32),
-        ];
-        let grid = Grid { blocks: ((rows as u32).div_ceil(WARPS), 1), threads: (32, WARPS), shared: 0 };
-        module.launch("layer_norm_forward", grid, &args)?;
-        Ok(Normalized { sum, y, mean, rstd })
-    }
-
-    pub(super) fn backward(
-        device: &CudaDevice,
-        kept: &Normalized,
-        weight: &Tensor,
-        dy: &Tensor,
-        residual: Option<&Tensor>,
-    ) -> Result<Backward> {
-        let (rows, width) = dy.dims2()?;
-        let module = elementwise(device, dy.dtype(), width)?;
-        // Two blocks fill a multiprocessor's registers.
-        let blocks = (rows as u32).div_ceil(WARPS).min(2 * module.processors());
-        let dx = empty(device, dy.dtype(), &[rows, width])?;
-        let partial = empty(device, DType::F32, &[3, blocks as usize, width])?;
-        let args = [
-            Arg::Pointer(pointer(&kept.sum)?),
-            Arg::Pointer(pointer(&kept.mean)?),
-            Arg::Pointer(pointer(&kept.rstd)?),
-            Arg::Pointer(pointer(weight)?),
-            Arg::Pointer(pointer(dy)?),
-            Arg::Pointer(residual.map_or(Ok(0), pointer)?),
-            Arg::Pointer(pointer(&dx)?),
-            Arg::Pointer(pointer(&partial)?),
-            Arg::Int(rows as i32),
-        ];
-        let grid = Grid { blocks: (blocks, 1), threads: (32, WARPS), shared: 0 };
-        module.launch("layer_norm_backward", grid, &args)?;
-        let sums = merge_partial(&module, &partial)?;
-        let part = |which: usize| sums.narrow(0, which, 1)?.squeeze(0);
-        Ok(Backward { x: dx, weight: part(0)?, bias: part(1)?, added_bias: part(2)? })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use candle_core::{D, Var};
@@ -295,7 +234,7 @@ mod tests {
             let sum = (x.as_tensor() + added.as_tensor()).unwrap().broadcast_add(added_bias).unwrap();
             let centred = sum.broadcast_sub(&sum.mean_keepdim(D::Minus1).unwrap()).unwrap();
             let variance = centred.sqr().unwrap().mean_keepdim(D::Minus1).unwrap();
-            let normal = centred.broadcast_div(&(variance + EPSILON).unwrap().sqrt().unwrap()).unwrap();
+            let normal = centred.broadcast_div(&(variance + 1e-3).unwrap().sqrt().unwrap()).unwrap();
             let y = normal.broadcast_mul(weight).unwrap().broadcast_add(bias).unwrap();
             // The residual is what else the sum is used for.
             let (dy, residual) = (random(&[rows, width], 6), random(&[rows, width], 7));
@@ -303,7 +242,7 @@ mod tests {
                 ((&y * &dy).unwrap().sum_all().unwrap() + (&sum * &residual).unwrap().sum_all().unwrap()).unwrap();
             let found = loss.backward().unwrap();
 
-            let kept = forward(x, Some((added, added_bias)), weight, bias).unwrap();
+            let kept = forward(x, Some((added, added_bias)), (weight, bias), 1e-3).unwrap();
             assert!(distance(&kept.sum, &sum) < 1e-6 && distance(&kept.y, &y) < 1e-5, "{rows} {width}");
             let back = backward(&kept, weight, &dy, Some(&residual)).unwrap();
             for (name, fused, composed) in [

@@ -1,17 +1,20 @@
 //! The hot operations, each in two forms that compute the same function.
 //!
-//! [`Form::Composed`] is plain Candle: the reference, and the off-switch. [`Form::Fused`] is ours: one pass over memory, on the
-//! CPU (rayon, SIMD chosen at run time) and on CUDA (source compiled by NVRTC at start), with a backward pass of its own.
-//! Candle's own backward pass adds every gradient to a tensor of zeros, four passes over memory that no operation needs; so
-//! a fused operation hands the gradients of its weights over by itself, and a whole Transformer is one node of Candle's graph.
+//! [`Form::Composed`] is plain Candle: the reference and the off-switch. [`Form::Fused`] is ours: one pass over memory, on the
+//! CPU (rayon, SIMD chosen at run time) and on CUDA (source compiled by NVRTC at start), with a hand-written backward pass.
+//! Candle's backward pass adds every gradient to a tensor of zeros, four passes over memory that no operation needs. A
+//! fused layer therefore hands over the gradients of its weights itself, and a whole Transformer is one node of Candle's
+//! graph.
 //!
-//! What cannot be fused (half precision on the CPU, other backends) runs composed, whatever was asked for.
+//! The functions of this module know tensors but not weights. The layers give them gradients to hand over, and the frozen
+//! encoder uses them forward only. Where there is no fused form (half precision on the CPU, other backends), the composed one
+//! runs, whatever was asked for.
 
 pub mod attention;
 pub mod bias_activation;
 mod cpu;
 #[cfg(feature = "cuda")]
-pub(crate) mod cuda;
+mod cuda;
 mod graft;
 pub mod layer_norm;
 mod small_product;

@@ -1,19 +1,50 @@
 //! The optimizer's passes over all weights.
 
-use candle_core::{CpuStorage, DType, Device, InplaceOp1, Layout, Result, Tensor};
+use candle_core::{CpuStorage, DType, Device, InplaceOp1, Layout, Result, Tensor, Var};
 
 use super::cpu;
-use crate::training::adamw::{Rule, Update};
+#[cfg(feature = "cuda")]
+use super::cuda;
 use crate::vectorised::vectorised;
 
 /// Numbers in a piece of work; sums of squares are made within pieces first.
-const SPAN: usize = 8192;
+pub(super) const SPAN: usize = 8192;
+
+/// One weight in a step.
+pub(crate) struct Update<'a> {
+    /// The f32 master.
+    pub(crate) master: &'a Var,
+    /// m
+    pub(crate) mean: &'a Var,
+    /// v
+    pub(crate) square: &'a Var,
+    /// f32 or bf16.
+    pub(crate) gradient: &'a Tensor,
+    /// The bf16 copy of the master, if there is one.
+    pub(crate) working: Option<&'a Tensor>,
+    /// The decay of this weight.
+    pub(crate) decay: f64,
+}
+
+/// What a step does to every number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rule {
+    pub(crate) rate: f64,
+    pub(crate) beta_1: f64,
+    pub(crate) beta_2: f64,
+    pub(crate) epsilon: f64,
+    /// 1/(1−β₁ᵗ)
+    pub(crate) correction_1: f64,
+    /// 1/(1−β₂ᵗ)
+    pub(crate) correction_2: f64,
+    pub(crate) clip: f64,
+}
 
 /// What stays the same from step to step on a GPU: which piece of which tensor each block takes.
 #[derive(Default)]
 pub(crate) struct Plan {
     #[cfg(feature = "cuda")]
-    places: Option<(Vec<usize>, Tensor)>,
+    pub(super) places: Option<(Vec<usize>, Tensor)>,
 }
 
 /// Updates weights and moments in place; returns the norm of all gradients, a scalar on the device.
@@ -21,7 +52,7 @@ pub(crate) fn fused(plan: &mut Plan, updates: &[Update<'_>], rule: Rule) -> Resu
     let _ = &plan;
     match updates.first().map(|update| update.master.device()) {
         #[cfg(feature = "cuda")]
-        Some(Device::Cuda(device)) => on_cuda::step(device, plan, updates, rule),
+        Some(Device::Cuda(device)) => cuda::update::step(device, plan, updates, rule),
         _ => cpu_step(updates, rule),
     }
 }
@@ -143,84 +174,4 @@ fn mutate(tensor: &Tensor, with: impl FnOnce(&mut [f32]) -> Result<()>) -> Resul
         }
     }
     tensor.inplace_op1(&Mutate(std::cell::Cell::new(Some(with))))
-}
-
-#[cfg(feature = "cuda")]
-mod on_cuda {
-    use candle_core::{CudaDevice, DType, Device, Result, Tensor};
-
-    use super::{Plan, SPAN};
-    use crate::ops::cuda::{Arg, Grid, elementwise, empty, pointer};
-    use crate::training::adamw::{Rule, Update};
-
-    pub(super) fn step(device: &CudaDevice, plan: &mut Plan, updates: &[Update<'_>], rule: Rule) -> Result<Tensor> {
-        let module = elementwise(device, DType::BF16, 1024)?;
-        let entries = entries(device, updates)?;
-        let places = places(device, plan, updates)?;
-        let blocks = places.dim(0)?;
-        let partial = empty(device, DType::F32, &[blocks])?;
-        let norm = empty(device, DType::F32, &[2])?;
-        let grid = || Grid { blocks: (blocks as u32, 1), threads: (256, 1), shared: 0 };
-        let (entries, places) = (Arg::Pointer(pointer(&entries)?), Arg::Pointer(pointer(&places)?));
-        module.launch("squares", grid(), &[entries, places, Arg::Pointer(pointer(&partial)?)])?;
-        let clipping = [
-            Arg::Pointer(pointer(&partial)?),
-            Arg::Int(blocks as i32),
-            Arg::Float(1.0),
-            Arg::Float(rule.clip as f32),
-            Arg::Pointer(pointer(&norm)?),
-        ];
-        module.launch("clipping", Grid { blocks: (1, 1), threads: (1024, 1), shared: 0 }, &clipping)?;
-        let float = |value: f64| Arg::Float(value as f32);
-        let args = [
-            entries,
-            places,
-            Arg::Pointer(pointer(&norm)?),
-            float(rule.rate),
-            float(rule.beta_1),
-            float(rule.beta_2),
-            float(rule.epsilon),
-            float(rule.correction_1),
-            float(rule.correction_2),
-        ];
-        module.launch("adamw", grid(), &args)?;
-        norm.narrow(0, 0, 1)?.squeeze(0)
-    }
-
-    /// The table of tensors, seven words each, in the layout of `Entry` in elementwise.cu.
-    fn entries(device: &CudaDevice, updates: &[Update<'_>]) -> Result<Tensor> {
-        let mut words = Vec::with_capacity(7 * updates.len());
-        for update in updates {
-            let narrow = u64::from(update.gradient.dtype() == DType::BF16);
-            words.extend([
-                pointer(update.master)?,
-                pointer(update.mean)?,
-                pointer(update.square)?,
-                pointer(update.gradient)?,
-                update.working.map_or(Ok(0), pointer)?,
-                update.master.elem_count() as u64,
-                narrow | (u64::from((update.decay as f32).to_bits()) << 32),
-            ]);
-        }
-        let words: Vec<i64> = words.into_iter().map(u64::cast_signed).collect();
-        Tensor::from_vec(words, 7 * updates.len(), &Device::Cuda(device.clone()))
-    }
-
-    /// For each block its tensor and its piece, two halves of a word.
-    fn places(device: &CudaDevice, plan: &mut Plan, updates: &[Update<'_>]) -> Result<Tensor> {
-        let lengths: Vec<usize> = updates.iter().map(|update| update.master.elem_count()).collect();
-        match &plan.places {
-            Some((known, places)) if *known == lengths => Ok(places.clone()),
-            _ => {
-                let pieces = |(at, length): (usize, &usize)| (0..length.div_ceil(SPAN)).map(move |piece| (at, piece));
-                let words =
-                    lengths.iter().enumerate().flat_map(pieces).map(|(at, piece)| at as i64 | ((piece as i64) << 32));
-                let words: Vec<i64> = words.collect();
-                let count = words.len();
-                let places = Tensor::from_vec(words, count, &Device::Cuda(device.clone()))?;
-                plan.places = Some((lengths, places.clone()));
-                Ok(places)
-            }
-        }
-    }
 }

@@ -13,7 +13,8 @@ use candle_core::{DType, Device, Tensor, Var};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::ops::{Form, update};
+use crate::ops::Form;
+use crate::ops::update::{self, Rule};
 use crate::parameters::Parameters;
 
 /// Its constants.
@@ -48,36 +49,6 @@ pub struct AdamW {
     plan: update::Plan,
 }
 
-/// One weight in a step.
-pub(crate) struct Update<'a> {
-    /// The f32 master.
-    pub(crate) master: &'a Var,
-    /// m
-    pub(crate) mean: &'a Var,
-    /// v
-    pub(crate) square: &'a Var,
-    /// f32 or bf16.
-    pub(crate) gradient: &'a Tensor,
-    /// The bf16 copy of the master, if there is one.
-    pub(crate) working: Option<&'a Tensor>,
-    /// The decay of this weight.
-    pub(crate) decay: f64,
-}
-
-/// What a step does to every number.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rule {
-    pub(crate) rate: f64,
-    pub(crate) beta_1: f64,
-    pub(crate) beta_2: f64,
-    pub(crate) epsilon: f64,
-    /// 1/(1−β₁ᵗ)
-    pub(crate) correction_1: f64,
-    /// 1/(1−β₂ᵗ)
-    pub(crate) correction_2: f64,
-    pub(crate) clip: f64,
-}
-
 impl AdamW {
     /// Moments at zero.
     pub fn new(parameters: &Parameters, config: AdamWConfig) -> Result<AdamW> {
@@ -106,9 +77,8 @@ impl AdamW {
                 let found = gradient.dims();
                 return Err(Error::Config(format!("the gradient of `{}` is {found:?}", parameter.name())));
             }
-            let working = Some(parameter.working()).filter(|working| working.dtype() != DType::F32);
             let decay = if master.rank() >= 2 { weight_decay } else { 0.0 };
-            updates.push(Update { master, mean, square, gradient, working, decay });
+            updates.push(parameter.update((mean, square), gradient, decay));
         }
         let fused = form == Form::Fused && !matches!(parameters.device(), Device::Metal(_));
         Ok(if fused { update::fused(&mut self.plan, &updates, rule)? } else { update::composed(&updates, rule)? })

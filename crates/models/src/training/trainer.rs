@@ -3,7 +3,7 @@
 //! Reading a scalar waits for the device. It happens at readings and checkpoints alone; between them the host only
 //! queues work.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -61,6 +61,8 @@ struct Session<'a, 'o, O> {
     monitor: Monitor,
     /// The names of the loss's terms, once there was one.
     names: Option<Vec<&'static str>>,
+    /// Whether the gradients of a step were compared with the weights that the objective trains.
+    checked: bool,
     /// Steps whose scalars are still on the device.
     unread: Vec<Unread>,
     clock: Clock,
@@ -100,6 +102,7 @@ impl<'a, 'o, O: Objective> Session<'a, 'o, O> {
             step: about.step,
             monitor: about.monitor,
             names: None,
+            checked: false,
             unread: Vec::new(),
             clock: Clock::start(about.step),
             resumed_from: None,
@@ -197,6 +200,9 @@ impl<'a, 'o, O: Objective> Session<'a, 'o, O> {
                 let found = on_pool(on_cpu, || loss.total.backward())?;
                 gradients = self.reducer.finish(parameters, &found, part.count)?;
             }
+        }
+        if !std::mem::replace(&mut self.checked, true) {
+            check_gradients(parameters, &gradients, &objective.frozen())?;
         }
         let step = self.step + 1;
         let (optimizer, rate) = (&mut self.optimizer, schedule::rate(self.config, step));
@@ -381,6 +387,29 @@ impl<'a, 'o, O: Objective> Session<'a, 'o, O> {
         };
         Error::Diverged { step, reason: format!("{reason}; {good}; a lower `rate` or `adamw.clip` may help") }
     }
+}
+
+/// Checks that exactly the weights that are not frozen have a gradient.
+fn check_gradients(parameters: &Parameters, gradients: &[Option<Tensor>], frozen: &BTreeSet<String>) -> Result<()> {
+    let mut wrong = Vec::new();
+    for (parameter, gradient) in parameters.iter().zip(gradients) {
+        let name = parameter.name();
+        match (gradient.is_some(), frozen.contains(name)) {
+            (false, false) => wrong.push(format!("`{name}` has no gradient")),
+            (true, true) => wrong.push(format!("`{name}` has a gradient but is declared as frozen")),
+            _ => {}
+        }
+    }
+    let unknown = frozen.iter().filter(|name| parameters.named(name).is_none());
+    wrong.extend(unknown.map(|name| format!("`{name}` is declared as frozen but is not a weight of the model")));
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Config(format!(
+        "the first step does not train the weights that it should: {}; let the loss depend on each trained weight \
+         (`Parameter::tracked`, or a layer) and name all others in `Objective::frozen`",
+        wrong.join("; ")
+    )))
 }
 
 /// What must be the same when a run goes on. How the parts are spread over processes may change.

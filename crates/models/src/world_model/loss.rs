@@ -1,5 +1,7 @@
 //! What M_φ learns from.
 
+use std::collections::BTreeSet;
+
 use candle_core::Tensor;
 
 use super::config::ContrastMode;
@@ -67,5 +69,26 @@ impl WorldModel {
         let weighted: Result<Vec<Tensor>> = terms.iter().map(|(_, weight, term)| Ok((term * *weight)?)).collect();
         let total = Tensor::stack(&weighted?, 0)?.sum_all()?;
         Ok(Losses { total, terms: terms.into_iter().map(|(name, _, term)| (name, term.detach())).collect() })
+    }
+
+    /// The names of the weights that the loss does not train: those of terms that are absent or have a weight of zero.
+    pub fn frozen(&self) -> BTreeSet<String> {
+        let config = &self.config;
+        let without_contrast = config.contrast == ContrastMode::None || config.contrast_weight == 0.0;
+        let without_prior = config.kl_weight == 0.0 || config.balance == 0.0;
+        let (without_features, without_states) = (config.recon_weight == 0.0, config.state_weight == 0.0);
+        let returns = self.returns.iter().flat_map(|(hidden, out)| [hidden, out]);
+        let linears = [
+            (&self.decoder_features, without_features),
+            (&self.decoder_states, without_states),
+            (&self.decoder_hidden, without_features && without_states),
+            (&self.prior, without_prior),
+        ];
+        let linears = linears.into_iter().chain(self.projection.iter().map(|linear| (linear, without_contrast)));
+        let linears = linears.chain(returns.map(|linear| (linear, config.return_weight == 0.0)));
+        let linears = linears.filter(|(_, frozen)| *frozen);
+        let weights = linears.flat_map(|(linear, _)| [&linear.weight, &linear.bias]);
+        let start = without_prior.then_some(&self.start);
+        weights.chain(start).map(|weight| weight.name().to_owned()).collect()
     }
 }

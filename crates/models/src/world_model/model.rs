@@ -24,15 +24,15 @@ pub struct WorldModel {
     action: Linear,
     modality: Parameter,
     time: Parameter,
-    start: Parameter,
+    pub(super) start: Parameter,
     pub(super) transformer: Transformer,
     posterior: Linear,
-    prior: Linear,
-    decoder_hidden: Linear,
-    decoder_features: Linear,
-    decoder_states: Linear,
-    returns: Option<(Linear, Linear)>,
-    projection: Option<Linear>,
+    pub(super) prior: Linear,
+    pub(super) decoder_hidden: Linear,
+    pub(super) decoder_features: Linear,
+    pub(super) decoder_states: Linear,
+    pub(super) returns: Option<(Linear, Linear)>,
+    pub(super) projection: Option<Linear>,
 }
 
 /// What one pass over a batch of fragments gives; all f32.
@@ -153,7 +153,7 @@ impl WorldModel {
                 "{wanted} steps are more than the world model's `horizon` of {horizon}; shorten the fragments or raise it"
             )));
         }
-        let dtype = self.start.working().dtype();
+        let dtype = self.start.dtype();
         let modalities = [(&self.image, features), (&self.state, states), (&self.action, actions)];
         let modalities = modalities.map(|(linear, values)| linear.forward(&values.to_dtype(dtype)?.contiguous()?));
         let [image, state, action] = modalities;
@@ -178,7 +178,7 @@ impl WorldModel {
     /// # Shapes
     /// `latents`: `[…, d_z]`; gives `[…, F]` and `[…, S]`, f32.
     pub(super) fn decode(&self, latents: &Tensor) -> Result<(Tensor, Tensor)> {
-        let latents = latents.to_dtype(self.start.working().dtype())?.contiguous()?;
+        let latents = latents.to_dtype(self.start.dtype())?.contiguous()?;
         let hidden = self.decoder_hidden.forward_gelu(&latents)?;
         let features = self.decoder_features.forward(&hidden)?.to_dtype(DType::F32)?;
         Ok((features, self.decoder_states.forward(&hidden)?.to_dtype(DType::F32)?))
@@ -208,7 +208,7 @@ impl WorldModel {
         let last = posterior.mean.narrow(1, steps - 1, 1)?.squeeze(1)?.contiguous()?;
         let projected = match &self.projection {
             None => last,
-            Some(linear) => linear.forward(&last.to_dtype(self.start.working().dtype())?)?.to_dtype(DType::F32)?,
+            Some(linear) => linear.forward(&last.to_dtype(self.start.dtype())?)?.to_dtype(DType::F32)?,
         };
         // As in PyTorch's `normalize`, but smooth: a vector of zeros stays one.
         let length = (projected.sqr()?.sum_keepdim(1)? + 1e-12)?.sqrt()?;

@@ -1,6 +1,6 @@
 //! M_φ against its PyTorch twin (`fixtures/golden/world_model`), and against itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use candle_core::{DType, Device, Tensor};
@@ -78,6 +78,34 @@ fn norm(tensor: &Tensor) -> f64 {
 /// ‖found − wanted‖/‖wanted‖.
 fn relative(found: &Tensor, wanted: &Tensor) -> f64 {
     norm(&(found - wanted).unwrap()) / norm(wanted)
+}
+
+#[test]
+fn frozen_weights_are_those_without_a_gradient() {
+    let whole = |form| WorldModelConfig { returns: true, projection: Some(6), ..golden_config(form) };
+    let labels = [0, 0, 1, 1];
+    let (batch, noise) = (random_batch(4, 4), random(6, &[4, 4, 8]));
+    for form in FORMS {
+        let cases = [
+            (whole(form), 0),
+            (WorldModelConfig { contrast: ContrastMode::None, ..whole(form) }, 2),
+            (WorldModelConfig { contrast_weight: 0.0, ..whole(form) }, 2),
+            (WorldModelConfig { return_weight: 0.0, ..whole(form) }, 4),
+            (WorldModelConfig { kl_weight: 0.0, ..whole(form) }, 3),
+            (WorldModelConfig { balance: 0.0, ..whole(form) }, 3),
+            (WorldModelConfig { state_weight: 0.0, ..whole(form) }, 2),
+            (WorldModelConfig { recon_weight: 0.0, state_weight: 0.0, ..whole(form) }, 6),
+        ];
+        for (config, count) in cases {
+            let (parameters, model) = made(&config, WIDTHS);
+            let found = model.loss(&batch, &noise, &labels).unwrap().total.backward().unwrap();
+            let gradients = parameters.gradients(&found).unwrap();
+            let without = parameters.iter().zip(gradients).filter(|(_, gradient)| gradient.is_none());
+            let without: BTreeSet<String> = without.map(|(parameter, _)| parameter.name().to_owned()).collect();
+            assert_eq!(model.frozen(), without, "{config:?}");
+            assert_eq!(without.len(), count, "{config:?}");
+        }
+    }
 }
 
 #[test]

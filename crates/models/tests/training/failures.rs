@@ -36,6 +36,32 @@ fn what_is_not_a_number_stops_with_the_last_good_checkpoint() {
 }
 
 #[test]
+fn a_detached_weight_fails_on_the_first_step_by_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut run = Run::new(config());
+    run.objective.detached = true;
+    let text = message(run.start(directory.path()));
+    assert!(text.contains("`second.weight` has no gradient"), "{text}");
+    assert!(!text.contains("`second.bias`") && !text.contains("`unused`"), "{text}");
+    assert!(!directory.path().join("checkpoints").join("step-00000010.safetensors").exists());
+}
+
+#[test]
+fn frozen_weights_are_those_without_a_gradient() {
+    for (frozen, complaint) in [
+        (vec![], "`unused` has no gradient"),
+        (vec!["unused", "gain"], "`gain` has a gradient but is declared as frozen"),
+        (vec!["unused", "gone"], "`gone` is declared as frozen but is not a weight"),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut run = Run::new(config());
+        run.objective.frozen = frozen;
+        let text = message(run.start(directory.path()));
+        assert!(text.contains(complaint), "{complaint} in {text}");
+    }
+}
+
+#[test]
 fn no_checkpoint_before_the_failure_is_said() {
     let directory = tempfile::tempdir().unwrap();
     let mut run = Run::new(config());

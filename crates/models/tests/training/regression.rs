@@ -1,6 +1,6 @@
 //! The objective of all tests here, and how a run of it is started and compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -29,6 +29,10 @@ pub(crate) struct Regression {
     first: Linear,
     gain: Parameter,
     second: Linear,
+    /// Whether the second layer is multiplied by hand with its detached weight.
+    pub(crate) detached: bool,
+    /// The weights that are declared as frozen.
+    pub(crate) frozen: Vec<&'static str>,
     /// The step whose loss has a term that is not a number.
     pub(crate) poisoned: Option<u64>,
     /// The step from which losses are this many times larger.
@@ -62,6 +66,8 @@ impl Regression {
             first,
             gain,
             second,
+            detached: false,
+            frozen: vec!["unused"],
             poisoned: None,
             blown_up: None,
             pause: Duration::ZERO,
@@ -77,6 +83,10 @@ impl Regression {
         let hidden = self.first.forward(&inputs)?.tanh()?.to_dtype(candle_core::DType::F32)?;
         self.gain.expect_gradient();
         let hidden = hidden.apply_op1(Gain(self.gain.clone()))?.to_dtype(self.parameters.precision().dtype())?;
+        if self.detached {
+            let weight = self.second.weight.master().as_detached_tensor();
+            return Ok(hidden.matmul(&weight.t()?)?.broadcast_add(&self.second.bias.tracked()?)?);
+        }
         Ok(self.second.forward(&hidden)?.to_dtype(candle_core::DType::F32)?)
     }
 }
@@ -86,6 +96,10 @@ impl Objective for Regression {
 
     fn parameters(&self) -> &Parameters {
         &self.parameters
+    }
+
+    fn frozen(&self) -> BTreeSet<String> {
+        self.frozen.iter().map(|name| (*name).to_owned()).collect()
     }
 
     fn prepare(&self, step: u64, part: Part) -> Result<Batch> {

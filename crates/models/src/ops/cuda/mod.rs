@@ -1,16 +1,25 @@
 //! Our kernels on CUDA: compiled by NVRTC when they are first needed, one module for each shape they are made for.
 //!
-//! Tensors go in and come out as Candle's; pointers are taken while the tensors are alive, and everything runs on Candle's one
-//! stream, so memory that is given back is used again only after the kernels that read it.
+//! Each operation has a file with safe functions that take and return Candle's tensors. They are the only places that
+//! launch kernels, which is unsafe: a kernel trusts its arguments. Every tensor goes through [`checked`], which compares its
+//! device, type and shape with those that the kernel expects; what remains to be argued at a launch is that the
+//! list of arguments is the kernel's. Pointers are taken while the tensors are alive, and everything runs on Candle's one
+//! stream, so that memory that is freed is used again only after the kernels that read it.
 
 #![expect(
     unsafe_code,
     reason = "kernels are launched with raw arguments; each launch says why its arguments are sound"
 )]
 
+pub(super) mod attention;
+pub(super) mod bias_activation;
+pub(super) mod layer_norm;
+pub(super) mod update;
+
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use candle_core::backend::BackendDevice as _;
 use candle_core::cuda_backend::cudarc::driver::{DevicePtr as _, LaunchConfig, PushKernelArg as _, sys};
 use candle_core::cuda_backend::cudarc::nvrtc::{CompileOptions, compile_ptx_with_opts};
 use candle_core::cuda_backend::{CudaStorage, CudaStorageSlice};
@@ -25,26 +34,26 @@ const ATTENTION: &str = include_str!("attention.cu");
 const PLAIN_SHARED: u32 = 48 * 1024;
 
 /// A compiled source on a device.
-pub(crate) struct Module {
+struct Module {
     device: CudaDevice,
     name: String,
     ptx: String,
 }
 
 /// How a kernel is laid out.
-pub(crate) struct Grid {
+struct Grid {
     /// Blocks along x and y.
-    pub(crate) blocks: (u32, u32),
+    blocks: (u32, u32),
     /// Threads of a block along x and y.
-    pub(crate) threads: (u32, u32),
+    threads: (u32, u32),
     /// Bytes of shared memory that are asked for at launch.
-    pub(crate) shared: u32,
+    shared: u32,
 }
 
 /// An argument of a kernel.
 #[derive(Clone, Copy)]
-pub(crate) enum Arg {
-    /// Memory of the device, from [`pointer`]; zero for none.
+enum Arg {
+    /// Memory of the device, from [`checked`]; zero for none.
     Pointer(u64),
     /// `int`
     Int(i32),
@@ -54,8 +63,20 @@ pub(crate) enum Arg {
     Float(f32),
 }
 
+impl Arg {
+    /// The pointer that a kernel takes for an absent tensor.
+    const NONE: Arg = Arg::Pointer(0);
+
+    /// A count as an `int`.
+    fn count(value: usize) -> Result<Arg> {
+        let small = i32::try_from(value)
+            .map_err(|_| Error::Msg(format!("{value} rows or columns are too many for a kernel")))?;
+        Ok(Arg::Int(small))
+    }
+}
+
 /// The kernels of `elementwise.cu` for an activation type and, where it matters, a row width.
-pub(crate) fn elementwise(device: &CudaDevice, dtype: DType, width: usize) -> Result<Module> {
+fn elementwise(device: &CudaDevice, dtype: DType, width: usize) -> Result<Module> {
     let mut options = vec![format!("-DWIDTH={width}")];
     if dtype == DType::BF16 {
         options.push("-DBF16".into());
@@ -64,7 +85,7 @@ pub(crate) fn elementwise(device: &CudaDevice, dtype: DType, width: usize) -> Re
 }
 
 /// The kernels of `attention.cu` for 16·`tiles` tokens.
-pub(crate) fn attention(device: &CudaDevice, tiles: usize, head: usize, causal: bool) -> Result<Module> {
+fn attention_module(device: &CudaDevice, tiles: usize, head: usize, causal: bool) -> Result<Module> {
     let options = vec![format!("-DTILES={tiles}"), format!("-DHEAD={head}"), format!("-DCAUSAL={}", u8::from(causal))];
     module(device, "attention", ATTENTION, options)
 }
@@ -91,13 +112,20 @@ fn module(device: &CudaDevice, source: &str, text: &str, mut options: Vec<String
 
 impl Module {
     /// How many multiprocessors the device has.
-    pub(crate) fn processors(&self) -> u32 {
+    fn processors(&self) -> u32 {
         let attribute = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
         self.device.cuda_stream().context().attribute(attribute).map_or(64, |count| count.max(1) as u32)
     }
 
     /// Runs a kernel on the device's stream.
-    pub(crate) fn launch(&self, kernel: &str, grid: Grid, args: &[Arg]) -> Result<()> {
+    ///
+    /// # Safety
+    /// The arguments are as many as the kernel's source has, in the same order and of the same types. Each pointer is to a
+    /// tensor of this device that has at least the numbers that the kernel reads or writes for this grid, in the type that
+    /// it takes them for, or is zero where the kernel allows that. Nothing else writes to these tensors, and tensors that
+    /// the kernel writes share memory with no tensor that it reads, except where the kernel reads each number before it
+    /// writes it.
+    unsafe fn launch(&self, kernel: &str, grid: Grid, args: &[Arg]) -> Result<()> {
         let function = self.device.get_or_load_custom_func(kernel, &self.name, &self.ptx)?;
         if grid.shared > PLAIN_SHARED {
             let attribute = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
@@ -117,17 +145,17 @@ impl Module {
             block_dim: (grid.threads.0, grid.threads.1, 1),
             shared_mem_bytes: grid.shared,
         };
-        // SAFETY: callers pass the arguments in the order and of the types that the kernel's source has, with pointers to
-        // contiguous tensors (`pointer` checks) of the sizes the kernel reads and writes.
+        // SAFETY: the caller vouches for the arguments, which is this function's own condition.
         unsafe { builder.launch(config) }.map_err(driver)?;
         Ok(())
     }
 }
 
-/// A tensor whose numbers are not set yet.
-pub(crate) fn empty(device: &CudaDevice, dtype: DType, shape: &[usize]) -> Result<Tensor> {
+/// A tensor whose numbers are not set yet. They may be anything until a kernel writes them.
+fn empty(device: &CudaDevice, dtype: DType, shape: &[usize]) -> Result<Tensor> {
     let count = shape.iter().product();
-    // SAFETY: every kernel here writes all numbers of the tensors it is given to fill, before anything reads them.
+    // SAFETY: any bits are numbers of these types, and every kernel here writes all numbers of the tensors that it is given
+    // to fill before anything reads them.
     let slice = match dtype {
         DType::F32 => CudaStorageSlice::F32(unsafe { device.alloc::<f32>(count) }?),
         DType::BF16 => CudaStorageSlice::BF16(unsafe { device.alloc::<bf16>(count) }?),
@@ -137,12 +165,40 @@ pub(crate) fn empty(device: &CudaDevice, dtype: DType, shape: &[usize]) -> Resul
     Ok(Tensor::from_storage(storage, shape, BackpropOp::none(), false))
 }
 
-/// Where a contiguous f32, bf16 or i64 tensor lies.
-pub(crate) fn pointer(tensor: &Tensor) -> Result<u64> {
+/// A tensor as an argument, if it is what a kernel expects: contiguous, on this device, of this type and shape.
+fn checked(device: &CudaDevice, tensor: &Tensor, dtype: DType, shape: &[usize]) -> Result<Arg> {
+    if tensor.dtype() != dtype || tensor.dims() != shape {
+        let found = (tensor.dtype(), tensor.dims());
+        return Err(Error::Msg(format!("a kernel was given {found:?}, it takes {:?}", (dtype, shape))));
+    }
+    Ok(Arg::Pointer(address(device, tensor)?))
+}
+
+/// The same for kernels that load and store 16 bytes at once.
+fn aligned(device: &CudaDevice, tensor: &Tensor, dtype: DType, shape: &[usize]) -> Result<Arg> {
+    let arg = checked(device, tensor, dtype, shape)?;
+    match arg {
+        Arg::Pointer(address) if !address.is_multiple_of(16) => {
+            Err(Error::Msg(format!("a kernel was given {shape:?} at an address that is not a multiple of 16 bytes")))
+        }
+        arg => Ok(arg),
+    }
+}
+
+/// Numbers of a type in the 16 bytes that a thread loads at once.
+fn vector(dtype: DType) -> usize {
+    16 / dtype.size_in_bytes()
+}
+
+/// The address of a contiguous tensor of this device.
+fn address(device: &CudaDevice, tensor: &Tensor) -> Result<u64> {
     let (storage, layout) = tensor.storage_and_layout();
     let Storage::Cuda(storage) = &*storage else {
         return Err(Error::Msg("a kernel was given a tensor that is not on the GPU".into()));
     };
+    if !storage.device.same_device(device) {
+        return Err(Error::Msg("a kernel was given a tensor of another GPU".into()));
+    }
     if !layout.is_contiguous() {
         return Err(Error::Msg(format!("a kernel was given a tensor with gaps: {:?}", layout.shape())));
     }
@@ -157,21 +213,24 @@ pub(crate) fn pointer(tensor: &Tensor) -> Result<u64> {
 }
 
 /// Σ over the second dimension: `[groups, parts, columns]` to `[groups, columns]`.
-pub(crate) fn merge_partial(module: &Module, partial: &Tensor) -> Result<Tensor> {
+fn merge_partial(module: &Module, partial: &Tensor) -> Result<Tensor> {
+    let device = &module.device;
     let (groups, parts, columns) = partial.dims3()?;
-    let out = empty(&module.device, DType::F32, &[groups, columns])?;
+    let out = empty(device, DType::F32, &[groups, columns])?;
     let args = [
-        Arg::Pointer(pointer(partial)?),
-        Arg::Pointer(pointer(&out)?),
-        Arg::Int(parts as i32),
-        Arg::Int(columns as i32),
+        checked(device, partial, DType::F32, &[groups, parts, columns])?,
+        checked(device, &out, DType::F32, &[groups, columns])?,
+        Arg::count(parts)?,
+        Arg::count(columns)?,
     ];
     let grid = Grid { blocks: ((columns as u32).div_ceil(32), groups as u32), threads: (32, 8), shared: 0 };
-    module.launch("merge_partial", grid, &args)?;
+    // SAFETY: `merge_partial(const float*, float*, int, int)`; a block of 32×8 threads takes 32 columns of one group, and
+    // columns beyond the last are skipped.
+    unsafe { module.launch("merge_partial", grid, &args) }?;
     Ok(out)
 }
 
 /// An error of the driver as one of Candle's.
-pub(crate) fn driver(error: impl std::fmt::Display) -> Error {
+fn driver(error: impl std::fmt::Display) -> Error {
     Error::Msg(format!("CUDA: {error}"))
 }

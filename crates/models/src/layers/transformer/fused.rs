@@ -8,7 +8,7 @@ use candle_core::Tensor;
 
 use super::{Block, Transformer};
 use crate::error::Result;
-use crate::layers::{LayerNorm, Linear};
+use crate::layers::{EPSILON, LayerNorm, Linear};
 use crate::ops::bias_activation::{self, Activation, column_sum};
 use crate::ops::layer_norm::{self, Normalized};
 use crate::ops::{attention, gradients_wanted, graft};
@@ -65,7 +65,7 @@ pub(super) fn forward(model: &Transformer, x: &Tensor) -> Result<Tensor> {
 fn norm_forward(norm: &LayerNorm, stream: &Tensor, added: Option<(Tensor, &Linear)>) -> Result<Normalized> {
     let bias = added.as_ref().map(|(_, linear)| linear.bias.vector());
     let added = added.as_ref().zip(bias.as_ref()).map(|((added, _), bias)| (added, bias));
-    Ok(layer_norm::forward(stream, added, &norm.weight.vector(), &norm.bias.vector())?)
+    Ok(layer_norm::forward(stream, added, (&norm.weight.vector(), &norm.bias.vector()), EPSILON)?)
 }
 
 fn block_forward(

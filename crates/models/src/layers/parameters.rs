@@ -1,12 +1,14 @@
-//! The weights of a model: named, in f32, with the copies that products use and the place where gradients gather.
+//! The weights of a model: named, in f32, with the copies that products use and the place where gradients are collected.
 //!
-//! A [`Parameter`] has two faces. [`Parameter::tracked`] is for plain Candle: a tensor whose gradient Candle finds.
-//! [`Parameter::working`] is for operations with a backward pass of their own: a detached tensor in the precision of the
-//! products, whose gradient the operation hands over with [`Parameter::add_gradient`]. [`Parameters::gradients`] brings both
-//! together. In bf16 the working copy is kept beside the f32 master and is written by the optimizer, so no pass over the
-//! weights is spent on casting.
+//! Models read a [`Parameter`] with [`Parameter::tracked`], a tensor whose gradient Candle finds. The layers of this module
+//! have backward passes that Candle does not know. They read detached values, `working` and `vector`, and hand over the
+//! gradients with [`Parameter::add_gradient`]. A detached value in plain Candle code would silently train nothing, so
+//! only the layers can read one, and the trainer refuses to go on if a trained parameter has no gradient after the first
+//! step. [`Parameters::gradients`] collects the gradients of both kinds.
 //!
-//! Initial values depend on the seed and on the parameter's name alone: not on the order of construction, not on the device.
+//! In bf16 the working copy is kept next to the f32 master and is written by the optimizer, so no pass over the weights is
+//! spent on casting. Initial values depend only on the seed and on the parameter's name, neither on the order of
+//! construction nor on the device.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::noise;
+use crate::ops::update::Update;
 
 /// The precision of products; masters, sums and moments are f32 in both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,12 +104,17 @@ impl Parameter {
         &self.0.master
     }
 
-    /// For operations that hand over gradients themselves: detached, in the precision of products.
-    pub fn working(&self) -> &Tensor {
+    /// The type of its copy for products, which is that of activations.
+    pub fn dtype(&self) -> DType {
+        self.0.working.dtype()
+    }
+
+    /// The detached copy in the precision of products, for layers that hand over gradients themselves.
+    pub(in crate::layers) fn working(&self) -> &Tensor {
         &self.0.working
     }
 
-    /// For plain Candle: its gradient is found by Candle. In the precision of products.
+    /// The weight for plain Candle code, in the precision of products. Candle finds its gradient.
     pub fn tracked(&self) -> Result<Tensor> {
         let master = self.0.master.as_tensor();
         if self.0.working.dtype() == DType::F32 {
@@ -116,13 +124,14 @@ impl Parameter {
         }
     }
 
-    /// For plain Candle in f32, whatever the precision of products: small heads and losses.
+    /// The weight for plain Candle code in f32, whatever the precision of products, for small heads and losses. Candle finds
+    /// its gradient.
     pub fn tracked_f32(&self) -> Tensor {
         self.0.master.as_tensor().clone()
     }
 
-    /// For operations that hand over gradients themselves and take f32: biases and norms, whatever the precision of products.
-    pub fn vector(&self) -> Tensor {
+    /// The detached master, for layers that hand over gradients themselves and take f32, such as biases and norms.
+    pub(in crate::layers) fn vector(&self) -> Tensor {
         self.0.master.as_detached_tensor()
     }
 
@@ -242,8 +251,8 @@ impl Parameters {
         self.sink.lock().hook = hook.map(Arc::new);
     }
 
-    /// Takes what the backward pass found: by Candle in `found`, by hand in the operations. Parameters that took no part have
-    /// none. Gradients are f32 or the precision of products.
+    /// Takes the gradients of a backward pass: those that Candle found and those that layers handed over. Parameters that
+    /// took no part have none. Gradients are f32 or in the precision of products.
     pub fn gradients(&self, found: &GradStore) -> Result<Vec<Option<Tensor>>> {
         let mut by_hand = std::mem::take(&mut self.sink.lock().gradients);
         by_hand.resize(self.entries.len(), None);
@@ -306,7 +315,24 @@ impl Parameters {
 }
 
 impl Parameter {
-    /// Writes the master into the working copy. Optimizers that do not write both call it after a step.
+    /// What a step of the optimizer needs: it writes the master, both moments, and the copy for products if there is one.
+    pub(crate) fn update<'a>(
+        &'a self,
+        (mean, square): (&'a Var, &'a Var),
+        gradient: &'a Tensor,
+        decay: f64,
+    ) -> Update<'a> {
+        let working = Some(&self.0.working).filter(|working| working.dtype() != DType::F32);
+        Update { master: &self.0.master, mean, square, gradient, working, decay }
+    }
+
+    /// The largest difference between the master and its copy for products: 0 in f32, rounding in bf16.
+    pub fn copy_error(&self) -> Result<f32> {
+        let copy = self.0.working.to_dtype(DType::F32)?;
+        Ok((copy - self.0.master.as_detached_tensor())?.abs()?.flatten_all()?.max(0)?.to_scalar()?)
+    }
+
+    /// Writes the master into the working copy. Code that sets the master calls it afterwards.
     pub fn refresh(&self) -> Result<()> {
         let working = &self.0.working;
         if working.dtype() != DType::F32 {
