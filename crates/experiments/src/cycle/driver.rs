@@ -40,7 +40,7 @@ use serde_json::{Value, json};
 use super::annotation::{ANNOTATION, RunAnnotation};
 use super::classes::Classes;
 use super::corpus::{Corpus, Written};
-use super::demonstrations::Demonstrations;
+use super::demonstrations::{Demonstrations, action_layout};
 use super::gates::{Figures, Gates, Scene};
 use super::refactoring::grown;
 use super::samples::Samples;
@@ -120,6 +120,8 @@ const TIME: &str = "time.json";
 
 /// Makes a run, or goes on with one. `None` if it was told to stop.
 pub fn run(prepared: &Prepared, settings: &RunSettings, options: RunOptions<'_>) -> Result<Option<RunSummary>> {
+    // Actions that skills cannot be made of are refused before anything is trained.
+    action_layout(prepared)?;
     let mut driver = Driver::new(prepared, settings, options);
     driver.begin()?;
     unless_stopped(driver.go())
