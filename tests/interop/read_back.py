@@ -207,14 +207,14 @@ def check_annotated(name: str, out: Path, frames_read: int):
     source_root = Path(expected["source"])
     source = LeRobotDataset("interop/source", root=source_root, video_backend="pyav")
     dataset = LeRobotDataset(f"interop/{name}", root=out / name, video_backend="pyav")
-    names, values = expected["names"], np.array(expected["values"])
+    column, names, values = expected["key"], expected["names"], np.array(expected["values"])
     subtasks = [names[value] if value >= 0 else "none" for value in values]
 
     # The column and the texts, everywhere.
     stored = dataset.hf_dataset.with_format("arrow")[:]
-    equal(stored["skill"].to_numpy(), values, "skill")
+    equal(stored[column].to_numpy(), values, column)
     vocabulary = json.loads((out / name / "meta/skills.json").read_text())
-    assert vocabulary["feature"] == "skill" and vocabulary["names"] == names
+    assert vocabulary["feature"] == column and vocabulary["names"] == names
     assert list(dataset.meta.subtasks.index) == names + (["none"] if (values < 0).any() else [])
     assert list(dataset.meta.subtasks.subtask_index) == list(range(len(dataset.meta.subtasks)))
 
@@ -225,45 +225,45 @@ def check_annotated(name: str, out: Path, frames_read: int):
         assert stored.schema.field(key).equals(before.schema.field(key)), key
     for row in np.unique(np.linspace(0, len(dataset) - 1, frames_read).round().astype(int)):
         item, old = dataset[int(row)], source[int(row)]
-        assert set(item) - set(old) == {"skill", "subtask_index", "subtask"}
+        assert set(item) - set(old) == {column, "subtask_index", "subtask"}
         for key in old:
             same(item[key], old[key], f"{key} of row {row}")
-        assert item["skill"].item() == values[row] and item["subtask"] == subtasks[row], row
+        assert item[column].item() == values[row] and item["subtask"] == subtasks[row], row
     for path in sorted((source_root / "data").glob("*/*.parquet")):
         old, new = pq.ParquetFile(path), pq.ParquetFile(out / name / path.relative_to(source_root))
         assert old.metadata.num_row_groups == new.metadata.num_row_groups
         for field in old.schema_arrow:
             assert new.schema_arrow.field(field.name).equals(field, check_metadata=True), field
         noted = json.loads(new.schema_arrow.metadata[b"huggingface"])["info"]["features"]
-        assert set(noted) >= {"skill", "subtask_index"}
+        assert set(noted) >= {column, "subtask_index"}
 
     # Features, statistics, episodes; the rest of the metadata unchanged.
-    for key in ["skill", "subtask_index"]:
+    for key in [column, "subtask_index"]:
         assert dataset.meta.features[key] == {"dtype": "int64", "shape": (1,), "names": None}
     assert {key: value for key, value in dataset.meta.info.items() if key != "features"} == {
         key: value for key, value in source.meta.info.items() if key != "features"
     }
-    check_stats("skill", dataset.meta.stats["skill"], values.reshape(-1, 1), "of the dataset")
-    assert set(dataset.meta.stats) - set(source.meta.stats) == {"skill", "subtask_index"}
+    check_stats(column, dataset.meta.stats[column], values.reshape(-1, 1), "of the dataset")
+    assert set(dataset.meta.stats) - set(source.meta.stats) == {column, "subtask_index"}
     old = pd.concat(pd.read_parquet(path) for path in sorted((source_root / "meta/episodes").glob("*/*.parquet")))
     new = pd.concat(pd.read_parquet(path) for path in sorted((out / name / "meta/episodes").glob("*/*.parquet")))
     assert new[old.columns].astype(str).equals(old.astype(str))
     for _, episode in new.iterrows():
         part = values[episode["dataset_from_index"] : episode["dataset_to_index"]].reshape(-1, 1)
-        stats = {stat: np.array(episode[f"stats/skill/{stat}"]) for stat in ["min", "max", "mean", "std", *QUANTILES]}
-        check_stats("skill", stats, part, f"of episode {episode['episode_index']}")
+        stats = {stat: np.array(episode[f"stats/{column}/{stat}"]) for stat in ["min", "max", "mean", "std", *QUANTILES]}
+        check_stats(column, stats, part, f"of episode {episode['episode_index']}")
     kept = {str(path.relative_to(source_root)) for path in source_root.rglob("*") if path.is_file()}
     found = {str(path.relative_to(out / name)) for path in (out / name).rglob("*") if path.is_file()}
     assert found - kept <= {"meta/skills.json", "meta/subtasks.parquet"} and kept <= found, found ^ kept
 
     # Batches with windows of the new column; videos are decoded on the way.
-    deltas = {"skill": [-1 / dataset.fps, 0.0]}
+    deltas = {column: [-1 / dataset.fps, 0.0]}
     windows = LeRobotDataset(f"interop/{name}", root=out / name, delta_timestamps=deltas, video_backend="pyav")
     loader = torch.utils.data.DataLoader(torch.utils.data.Subset(windows, range(min(40, len(windows)))), batch_size=8)
     row = 0
     for batch in loader:
         for at in range(len(batch["index"])):
-            assert batch["skill"][at].tolist() == [values[max(row - 1, 0)], values[row]], row
+            assert batch[column][at].tolist() == [values[max(row - 1, 0)], values[row]], row
             assert batch["subtask"][at] == subtasks[row], row
             row += 1
     found = f"{len(dataset)} frames, {dataset.num_episodes} episodes, {len(dataset.meta.subtasks)} subtasks"

@@ -34,21 +34,22 @@ fn write_all(out: &Path, source: Option<PathBuf>) -> Result<(), Error> {
     pictures(out)?;
     many_files(out)?;
     // Annotations of our own files, and of files that lerobot wrote.
-    annotated(out, "annotated_many_files", &out.join("many_files"), -1)?;
-    annotated(out, "annotated_pictures", &out.join("pictures"), 0)?;
-    source.map_or(Ok(()), |source| annotated(out, "annotated_source", &source, -1))
+    annotated(out, "annotated_many_files", &out.join("many_files"), "skill", -1)?;
+    annotated(out, "annotated_pictures", &out.join("pictures"), "skill_index", 0)?;
+    source.map_or(Ok(()), |source| annotated(out, "annotated_source", &source, "skill_index", -1))
 }
 
-/// A copy with a made-up skill for each frame; with −1 as the least, some frames have none.
-fn annotated(out: &Path, name: &str, source: &Path, least: i64) -> Result<(), Error> {
+/// A copy with a made-up skill for each frame, under the key of a file of skills or that of a run's skills; with −1 as the
+/// least, some frames have none.
+fn annotated(out: &Path, name: &str, source: &Path, key: &str, least: i64) -> Result<(), Error> {
     let root = Root::Directory(source.to_path_buf());
     let info = dataset::Info::parse(&root.read("meta/info.json", 1 << 20)?)?;
-    let names = ["reach", "grasp", "lift → carry"].map(String::from).to_vec();
+    let names = ["reach", "skill_0_closed · close gripper", "lift → carry"].map(String::from).to_vec();
     let span = names.len() as i64 - least;
     let values: Vec<i64> = (0..info.total_frames as i64).map(|frame| frame / 9 % span + least).collect();
-    let annotation = Annotation { key: "skill".to_string(), names, values, subtasks: true };
+    let annotation = Annotation { key: key.to_string(), names, values, subtasks: true };
     annotate(&root, &out.join(name), &annotation)?;
-    let expected = json!({"source": source, "names": annotation.names, "values": annotation.values});
+    let expected = json!({"source": source, "key": key, "names": annotation.names, "values": annotation.values});
     save(&out.join(format!("{name}.json")), &expected)
 }
 

@@ -229,9 +229,6 @@ impl Fault {
         Some(match self {
             Fault::NoDataset { .. } => format!("a directory with `{INFO}` in it"),
             Fault::OldVersion { .. } | Fault::NewVersion { .. } => "v3.0, or a later v3".to_string(),
-            Fault::Unjoinable { .. } => {
-                "equal columns of states and actions, cameras of the same names, equal frames per second".to_string()
-            }
             Fault::BadInfo { expected, .. }
             | Fault::WrongRole { expected, .. }
             | Fault::MissingColumn { expected, .. }
@@ -284,7 +281,9 @@ impl Fault {
             Fault::OldVersion { directory, .. } => convert_hint(directory.as_deref()),
             Fault::NewVersion { .. } => "use a newer version of this program".to_string(),
             Fault::Unjoinable { .. } => {
-                "learn from each dataset by itself, as `refactor-vla run --each` does, or convert one of them".to_string()
+                "columns of states and actions, names of cameras and frames per second must agree; convert one of the \
+                 datasets, or learn from each by itself with `refactor-vla run --each`"
+                    .to_string()
             }
             Fault::MissingFile { file } if file == STATS => STATS_HINT.to_string(),
             Fault::MissingFile { .. } | Fault::Malformed { .. } | Fault::WrongRows { .. } => COPY_HINT.to_string(),

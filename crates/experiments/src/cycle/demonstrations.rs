@@ -3,12 +3,15 @@
 use std::ops::Range;
 
 use clustering::Points;
-use dataset::{Dataset, EpisodeId, RobotLayout};
+use dataset::{Dataset, EpisodeId};
 use serde::{Deserialize, Serialize};
 use skills::{ActionLayout, SegmentConfig, segment};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::prepared::Prepared;
+
+/// The axes of a twist, which is what a skill takes.
+const MAX_AXES: usize = 6;
 
 /// One episode, cut at its change points.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,7 +52,7 @@ impl Demonstrations {
     /// Cuts the episodes of a dataset.
     pub fn new(prepared: &Prepared, config: &SegmentConfig) -> Result<Demonstrations> {
         let dataset = &prepared.source.dataset;
-        let layout = action_layout(dataset, &prepared.robot());
+        let layout = action_layout(prepared)?;
         let cut = |(at, span): (usize, &dataset::EpisodeSpan)| -> Result<Demonstration> {
             let frames = span.frames.clone();
             let episode = EpisodeId(at as u32);
@@ -117,13 +120,33 @@ pub fn segments_of(
 
 /// Which column of an action is what, as far as it is known: without a known gripper all columns are axes. Commands that
 /// stay within ±1 are taken to be limited to that.
-fn action_layout(dataset: &Dataset, robot: &RobotLayout) -> ActionLayout {
-    let actions = &dataset.columns().actions;
+///
+/// # Errors
+/// If there are more axes than a skill has arguments for.
+pub fn action_layout(prepared: &Prepared) -> Result<ActionLayout> {
+    let actions = &prepared.source.dataset.columns().actions;
     let limited = actions.values.iter().all(|value| value.abs() <= 1.0 + 1e-6);
-    ActionLayout {
+    let gripper = prepared.robot().gripper;
+    let layout = ActionLayout {
         width: actions.width,
-        gripper: robot.gripper.as_ref().map(|gripper| gripper.column),
-        closed_above: robot.gripper.as_ref().map_or(0.0, |gripper| gripper.threshold),
+        gripper: gripper.as_ref().map(|gripper| gripper.column),
+        closed_above: gripper.as_ref().map_or(0.0, |gripper| gripper.threshold),
         limit: if limited { Some(1.0) } else { None },
+    };
+    let axes = layout.axes().len();
+    if axes <= MAX_AXES {
+        return Ok(layout);
     }
+    let why = match gripper {
+        Some(gripper) => gripper.evidence,
+        None => {
+            "none of them is known to be the gripper's: neither is one called `gripper` in `meta/info.json`, nor does \
+                 one alone take only two values"
+                .to_owned()
+        }
+    };
+    Err(Error::Mismatch(format!(
+        "actions of {} columns have {axes} axes, and skills have at most {MAX_AXES}; {why}",
+        actions.width
+    )))
 }

@@ -31,7 +31,7 @@ use super::annotation::{ANNOTATION, RunAnnotation};
 use super::class_scores::{kernel_agreement, matched_scores};
 use super::classes::Classes;
 use super::corpus::{Corpus, Written};
-use super::demonstrations::Demonstrations;
+use super::demonstrations::{Demonstrations, action_layout};
 use super::gates::{Gates, RecordedCalls};
 use super::refactoring::{Grown, grown, read};
 use super::report::{ReportContext, report};
@@ -67,6 +67,8 @@ pub mod arms {
 
 /// Makes a run, or resumes one. `None` if the user interrupted it.
 pub fn run(prepared: &Prepared, settings: &RunSettings, options: RunOptions<'_>) -> Result<Option<RunSummary>> {
+    // Actions that skills cannot be made of are refused before anything is trained.
+    action_layout(prepared)?;
     unless_interrupted(
         Session::open(prepared, options, &json!(settings)).and_then(|mut session| go(&mut session, settings)),
     )

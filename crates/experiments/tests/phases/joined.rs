@@ -9,9 +9,10 @@ use std::sync::Arc;
 use dataset::write::{ColumnData, EpisodeData, WriteOptions, Writer};
 use dataset::{
     CameraId, Dataset, Dtype, EpisodeId, FRAGMENT_LENGTH, Feature, Frame, FrameIndex, FrameOptions, FrameReader,
-    Overrides, embedded,
+    Overrides, RobotLayout, embedded,
 };
 use experiments::cycle::annotation::{NearestSkill, RunAnnotation, RunSkills, SegmentLabeller};
+use experiments::cycle::demonstrations::action_layout;
 use experiments::cycle::{Event, Extensions, RunOptions, run};
 use experiments::source::Origin;
 use experiments::{Device, FeatureChoice, Prepared, Source};
@@ -211,4 +212,27 @@ fn datasets_that_differ_are_not_joined() {
     let contents = |episodes: &[EpisodeId]| prepared.contents(episodes).into_iter().collect::<BTreeSet<_>>();
     assert!(contents(&prepared.split.train).is_disjoint(&contents(&prepared.split.held_out)));
     assert_eq!((prepared.split.train.len(), prepared.split.held_out.len()), (54, 18));
+}
+
+#[test]
+fn seven_joints_are_refused_before_anything_is_trained() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("joints");
+    let joints: Vec<String> = (0..7).map(|at| format!("joint_{at}")).collect();
+    let joints: Vec<&str> = joints.iter().map(String::as_str).collect();
+    let vector = || Feature::new(Dtype::Float32, &[7]).named(&joints);
+    let features = vec![("observation.state".to_owned(), vector()), ("action".to_owned(), vector())];
+    let mut writer = Writer::create(&place, WriteOptions::new(10, features)).unwrap();
+    for episode in 0..2 {
+        let values: Vec<f32> = (0..20 * 7).map(|at| ((at + episode) as f32).sin()).collect();
+        let columns = [("observation.state", ColumnData::F32(&values)), ("action", ColumnData::F32(&values))];
+        writer.add_episode(&EpisodeData { task: "wave", columns: &columns }).unwrap();
+    }
+    writer.finish().unwrap();
+    let prepared = Prepared::new(open(&place), None, FRAGMENT_LENGTH).unwrap();
+    let error = action_layout(&prepared).unwrap_err().to_string();
+    assert!(error.starts_with("actions of 7 columns have 7 axes, and skills have at most 6; none of them"), "{error}");
+    assert_eq!(prepared.robot(), RobotLayout::default());
+    let layout = action_layout(&crate::prepared()).unwrap();
+    assert_eq!(layout, skills::ActionLayout::default(), "that of LIBERO, by its names");
 }
