@@ -52,7 +52,7 @@ pub struct WorldModelObjective<'a> {
 
 /// One micro-batch: first frames, and noise `[rows, T, d_z]`.
 pub struct Drawn {
-    starts: Vec<usize>,
+    pub(crate) starts: Vec<usize>,
     noise: Vec<f32>,
 }
 

@@ -239,3 +239,96 @@ fn clusters(model: &WorldModel, table: &FragmentTable, evaluation: &Dataset, jud
     let config = KMeansConfig { clusters: LABELS, ..KMeansConfig::default() };
     agreement(&truth, &kmeans(Points::new(&found.values, found.width)?, &config)?.labels)
 }
+
+#[cfg(test)]
+mod tests {
+    use models::training::{Objective as _, Part};
+
+    use super::*;
+    use crate::settings::{BatchOrder, resolve};
+
+    const WHOLE: Part = Part { index: 0, count: 1 };
+
+    fn settings(sets: &[&str]) -> WorldModelSettings {
+        let few = ["model.width=8", "model.heads=2", "model.layers=1", "model.latent=4", "batch=8", "train.steps=3"];
+        let sets: Vec<String> =
+            few.iter().chain(&["train.warmup=1"]).chain(sets).map(|set| (*set).to_owned()).collect();
+        resolve("pour", &sets).unwrap()
+    }
+
+    /// The first frames of the fragments of the first batches, and their depths.
+    fn batches(order: BatchOrder) -> Vec<(Vec<usize>, Vec<i64>)> {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("pour");
+        recursive_pour::write(&place, 4, SEED_TRAIN).unwrap();
+        let dataset = Dataset::open(Root::Directory(place), &Overrides::default()).unwrap();
+        let all: Vec<EpisodeId> = (0..dataset.episodes().len() as u32).map(EpisodeId).collect();
+        let scales = Scales::over(&dataset, &[], &all).unwrap();
+        let index = FragmentIndex::of_all(dataset.spans(), FRAGMENT_STEPS, FRAGMENT_STRIDE).unwrap();
+        let mut config = resolved(&settings(&[]), &dataset, &all);
+        (config.horizon, config.contrast) = (FRAGMENT_STEPS, ContrastMode::None);
+        let precision = models::Precision::F32;
+        let options = TableOptions { device: Device::Cpu, precision, discount: config.discount };
+        let table =
+            FragmentTable::new(&dataset, &[], scales, &options).unwrap().with_states_as_features(precision).unwrap();
+        let parameters = Parameters::new(&Device::Cpu, precision, 0);
+        let objective = WorldModelObjective::new(&config, 8, 0, table, index, None, parameters).unwrap();
+        let objective = objective.in_order(order).unwrap();
+        let drawn = (0..6).map(|step| objective.prepare(step, WHOLE).unwrap().starts);
+        drawn.map(|starts| (starts.clone(), objective.table().labels(&starts))).collect()
+    }
+
+    #[test]
+    fn batches_by_task_hold_every_depth_equally_often() {
+        for (_, depths) in batches(BatchOrder::ByTask) {
+            let counts: Vec<usize> =
+                (0..4).map(|depth| depths.iter().filter(|found| **found == depth).count()).collect();
+            assert_eq!(counts, [2, 2, 2, 2]);
+        }
+    }
+
+    #[test]
+    fn by_default_batches_are_epochs_in_which_depth_1_is_rare() {
+        assert_eq!(WorldModelSettings::default().batches, BatchOrder::Auto);
+        let drawn = batches(BatchOrder::default());
+        // 4 demos of each depth have 4·28 fragments, so the first 48 of an epoch are all different.
+        let starts: std::collections::BTreeSet<usize> = drawn.iter().flat_map(|(starts, _)| starts.clone()).collect();
+        assert_eq!(starts.len(), 48);
+        let of_depth_1 = drawn.iter().flat_map(|(_, depths)| depths).filter(|depth| **depth == 0).count();
+        assert!(of_depth_1 <= 4, "there are only four");
+    }
+
+    #[test]
+    fn the_report_is_consistent_and_its_defaults_are_the_papers() {
+        let defaults = PourOptions::default();
+        assert_eq!((defaults.reward_scale, &defaults.judged_on[..]), (RewardScale::Depth, &[SEED_EVAL][..]));
+        assert_eq!((defaults.demos, defaults.training_demos, defaults.seeds), (50, 50, 5));
+        let run = |scale: RewardScale| {
+            let options = PourOptions {
+                seeds: 2,
+                demos: 2,
+                training_demos: 3,
+                pairs: 8,
+                judged_on: vec![12, 13],
+                reward_scale: scale,
+                worst: 4,
+            };
+            recursive_pour(&settings(&["batches=by_task"]), &options, &Device::Cpu, None, &mut |_, _| {})
+                .unwrap()
+                .unwrap()
+        };
+        for report in RewardScale::ALL.map(run) {
+            assert_eq!(report.pairs, (2 * 2 * 28, 4 * 8));
+            for seed in &report.seeds {
+                assert_eq!((seed.worst.len(), seed.worst[0].error), (4, seed.demonstrated.sup));
+                assert!(seed.worst.is_sorted_by(|one, next| one.error >= next.error));
+                for (depth, (own, litres)) in
+                    Depth::ALL.iter().zip(seed.demonstrated.by_depth.iter().zip(&seed.litres.by_depth))
+                {
+                    assert!((own * f64::from(report.reward_scale.litres(*depth)) - litres).abs() < 1e-9);
+                }
+                assert_eq!(seed.demonstrated.sup, seed.demonstrated.by_depth.iter().copied().fold(0.0, f64::max));
+            }
+        }
+    }
+}
