@@ -43,6 +43,8 @@ pub struct WorldModelSettings {
     pub precision: PrecisionChoice,
     /// Whether there is a return head.
     pub returns: Returns,
+    /// Which fragments a batch holds.
+    pub batches: BatchOrder,
 }
 
 /// How phase C is run.
@@ -134,6 +136,17 @@ pub enum Returns {
     Auto,
     /// As `model.returns` says.
     Model,
+}
+
+/// Which fragments a batch of phase A holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BatchOrder {
+    /// As the contrastive term needs them; without one, all fragments once an epoch.
+    #[default]
+    Auto,
+    /// Tasks equally often in every batch, however many fragments each has. A task of RecursivePour is a depth.
+    ByTask,
 }
 
 /// What a preset has a section for.

@@ -6,6 +6,8 @@
 //! | `supcon` | tasks equally often |
 //! | `episode_contrast` | pairs of one episode |
 //!
+//! With `batches = "by_task"` tasks are equally often in a batch without a contrastive term, too.
+//!
 //! The noise of a row is a function of seed, step and the row's place in the global batch, so it does not depend on how many
 //! processes share the batch.
 
@@ -28,7 +30,7 @@ use crate::error::{Error, Result};
 use crate::prepared::{HeldOut, Prepared, starts};
 use crate::run::{Launch, Phase, Record};
 use crate::scores::quick_nmi;
-use crate::settings::{Returns, WorldModelSettings};
+use crate::settings::{BatchOrder, Returns, WorldModelSettings};
 
 /// Fragments whose loss is evaluated at once; even, so that pairs stay whole.
 const CHUNK: usize = 128;
@@ -50,7 +52,7 @@ pub struct WorldModelObjective<'a> {
 
 /// One micro-batch: first frames, and noise `[rows, T, d_z]`.
 pub struct Drawn {
-    starts: Vec<usize>,
+    pub(crate) starts: Vec<usize>,
     noise: Vec<f32>,
 }
 
@@ -73,6 +75,23 @@ impl<'a> WorldModelObjective<'a> {
         };
         let batches = Batches::new(&index, order, batch, seed)?;
         Ok(WorldModelObjective { model, parameters, table, index, batches, seed, held_out })
+    }
+
+    /// The same with batches in an order that the settings choose.
+    pub(crate) fn in_order(mut self, order: BatchOrder) -> Result<WorldModelObjective<'a>> {
+        match (order, self.model.config().contrast) {
+            // Batches for `supcon` hold tasks equally often already.
+            (BatchOrder::Auto, _) | (BatchOrder::ByTask, ContrastMode::Supcon) => {}
+            (BatchOrder::ByTask, ContrastMode::None) => {
+                self.batches = Batches::new(&self.index, Order::Balanced, self.batches.size(), self.seed)?;
+            }
+            (BatchOrder::ByTask, ContrastMode::EpisodeContrast) => {
+                let reason = "`batches` is `by_task`, but `model.contrast` is `episode_contrast`, which needs pairs of one \
+                              episode; set `batches` to `auto`";
+                return Err(Error::Settings(vec![reason.to_owned()]));
+            }
+        }
+        Ok(self)
     }
 
     /// The model.
@@ -197,7 +216,8 @@ pub fn untrained<'a>(
     let table = prepared.table(prepared.scales.clone(), device, precision, config.discount)?;
     let parameters = Parameters::new(device, precision, seed);
     let held_out = Some(&prepared.held_out);
-    WorldModelObjective::new(&config, settings.batch.0, seed, table, prepared.training.clone(), held_out, parameters)
+    WorldModelObjective::new(&config, settings.batch.0, seed, table, prepared.training.clone(), held_out, parameters)?
+        .in_order(settings.batches)
 }
 
 /// Trains M_φ into a run directory.

@@ -28,10 +28,11 @@ longer list of modes, seeds or datasets adds to what is there.")]
 An amortizer that was trained on the kernel (the default of `train amortizer`) gives the row
 `amortized`, one that was distilled from the world model's latents gives `legacy_cosine`.")]
     Kernel(KernelArgs),
-    /// Measure how wrong imagined returns are, on RecursivePour, where the true ones are known
+    /// Measure the error of imagined returns on RecursivePour, where the true returns are known
     #[command(after_help = "Examples:
   refactor-vla eval recursive-pour
-  refactor-vla eval recursive-pour --seeds 1 --set train.steps=300 --json")]
+  refactor-vla eval recursive-pour --seeds 1 --set train.steps=300 --json
+  refactor-vla eval recursive-pour --judged-on 12,13 --reward-scale fixed --set batches=by_task")]
     RecursivePour(PourArgs),
     /// Look for motor abstractions: token by token as in the paper, and over skills by behaviour
     #[command(after_help = "Examples:
@@ -184,12 +185,21 @@ pub(crate) struct PourArgs {
     /// Demonstrations of each depth
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) demos: u32,
+    /// Demonstrations of each depth for training [default: as many as `--demos`]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) training_demos: Option<u32>,
     /// Crossed pairs: a state and a fragment of another demonstration, of each depth
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) pairs: u32,
-    /// The seed of the demonstrations that it is judged on; choose settings on another
-    #[arg(long, value_name = "SEED", default_value_t = dataset::recursive_pour::SEED_EVAL)]
-    pub(crate) judged_on: u64,
+    /// Seeds of the demonstrations for evaluation, separated by commas; choose settings on other seeds than 999
+    #[arg(long, value_name = "SEEDS", value_delimiter = ',', default_values_t = [dataset::recursive_pour::SEED_EVAL])]
+    pub(crate) judged_on: Vec<u64>,
+    /// Unit of rewards: `depth`, the d litres of the cups, or `fixed`, four litres at every depth
+    #[arg(long, value_name = "SCALE", default_value = "depth")]
+    pub(crate) reward_scale: dataset::recursive_pour::RewardScale,
+    /// Fragments to list, those with the largest errors
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    pub(crate) worst: u32,
     /// Sizes and lengths: a preset's name, or a TOML file of differences
     #[arg(long, value_name = "PRESET", default_value = "pour")]
     pub(crate) preset: String,

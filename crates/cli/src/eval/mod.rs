@@ -3,18 +3,16 @@
 mod args;
 mod motor_library;
 mod phase_c;
+mod pour;
 mod returns;
 
 use experiments::amortizer_phase::Teacher;
 use experiments::kernel_agreement::{FormScores, KernelOptions, KernelReport, kernel_agreement};
-use experiments::matrix::Statistic;
-use experiments::recursive_pour::{PAPER_BY_DEPTH, PAPER_SUP, PourOptions, PourReport, recursive_pour};
 use experiments::run::load_amortizer;
-use experiments::{WorldModelSettings, resolve};
 use models::kernel::KernelConfig;
 
 pub(crate) use self::args::EvalCommand;
-use self::args::{KernelArgs, PourArgs};
+use self::args::KernelArgs;
 use crate::failure::{Failure, Problem};
 use crate::files;
 use crate::table::{Align, table};
@@ -25,7 +23,7 @@ pub(crate) fn run(command: &EvalCommand) -> Result<(), Failure> {
     match command {
         EvalCommand::PhaseC(options) => phase_c::run(options),
         EvalCommand::Kernel(options) => kernel(options),
-        EvalCommand::RecursivePour(options) => pour(options),
+        EvalCommand::RecursivePour(options) => pour::run(options),
         EvalCommand::MotorLibrary(options) => motor_library::run(options),
         EvalCommand::Returns(options) => returns::run(options),
     }
@@ -97,61 +95,6 @@ fn kernel_text(report: &KernelReport) -> String {
         report.fragments,
         report.pairs,
         table(&columns, &report.forms.iter().map(row).collect::<Vec<_>>())
-    )
-}
-
-fn pour(options: &PourArgs) -> Result<(), Failure> {
-    let settings: WorldModelSettings = resolve(&options.preset, &options.sets)?;
-    let device = options.compute.device.open()?;
-    let stop = stop_flag()?;
-    let wanted = PourOptions {
-        seeds: options.seeds,
-        demos: options.demos as usize,
-        pairs: options.pairs as usize,
-        judged_on: options.judged_on,
-    };
-    let report = training("recursive pour", settings.train.steps * options.seeds, |progress| {
-        recursive_pour(&settings, wanted, &device, Some(stop), &mut |seed, told| {
-            let mut told = told.clone();
-            told.step += seed * told.steps;
-            told.eta_seconds *= 1.0 + (options.seeds - 1 - seed) as f64;
-            progress(&told);
-        })
-    })?;
-    let report = report.ok_or_else(stopped)?;
-    match options.compute.json {
-        true => files::print(&files::json_bytes(&report)?),
-        false => files::print(pour_text(&report).as_bytes()),
-    }
-}
-
-fn pour_text(report: &PourReport) -> String {
-    let columns =
-        [("|R̂ − R|", Align::Left), ("demonstrated", Align::Right), ("paper", Align::Right), ("crossed", Align::Right)];
-    let shown = |it: &Statistic| match it.std {
-        None => format!("{:.3}", it.mean),
-        Some(std) => format!("{:.3} ± {std:.3}", it.mean),
-    };
-    let PourReport { demonstrated, crossed, pairs, largest_return, .. } = report;
-    let depths = demonstrated.by_depth.iter().zip(PAPER_BY_DEPTH).zip(&crossed.by_depth).enumerate();
-    let mut rows: Vec<Vec<String>> = depths
-        .map(|(at, ((own, paper), other))| {
-            vec![format!("η_{}", at + 1), shown(own), format!("{paper:.3}"), shown(other)]
-        })
-        .collect();
-    let paper = format!("{:.3} ± {:.3}", PAPER_SUP.0, PAPER_SUP.1);
-    rows.push(vec!["η_sup".to_owned(), shown(&demonstrated.sup), paper, shown(&crossed.sup)]);
-    rows.push(vec!["mean".to_owned(), shown(&demonstrated.mean), "-".to_owned(), shown(&crossed.mean)]);
-    let nmi = report.seeds.iter().map(|seed| seed.clustering.nmi).sum::<f64>() / report.seeds.len().max(1) as f64;
-    format!(
-        "{}\nover {} seeds; {} demonstrated pairs with returns up to {:.3}, {} crossed ones with returns up to {:.3}; NMI of z_T \
-         against role × depth, k = 16: {nmi:.3}\n",
-        table(&columns, &rows),
-        report.seeds.len(),
-        pairs.0,
-        largest_return.0,
-        pairs.1,
-        largest_return.1,
     )
 }
 

@@ -50,7 +50,7 @@
 //!   splits the tilt in two: the part before it stays `tilt`, the part after it is `drain`. Four roles at four depths
 //!   also are the 16 of the paper's k = 16, which three would not be. Twelve of them occur as labels.
 //! - The paper gives no dynamics, no widths and no reward. Ours are in [`EnvState`]: a linear reservoir for each cup,
-//!   and as reward the share of the liquid that arrives in the bowl.
+//!   and as reward the share of the liquid that arrives in the bowl. Its unit is a choice: [`RewardScale`].
 //! - Randomness is in where things stand, in how full the cups are, and in the expert's hand; never in the dynamics.
 //!   With random dynamics R(s, τ) would be an expectation, and η would contain the sampling error of the reference.
 //! - Only `+ − × ÷` are used, in `f32`, so the same seed gives the same bits on every machine.
@@ -58,6 +58,7 @@
 mod demos;
 mod env;
 mod expert;
+mod reward;
 mod written;
 
 pub use demos::{
@@ -69,7 +70,8 @@ pub use env::{
     Step, state_names,
 };
 pub use expert::{Expert, Phase, plan};
-pub use written::write;
+pub use reward::RewardScale;
+pub use written::{write, write_demos};
 
 /// The seed of the demonstrations that models are trained on.
 pub const SEED_TRAIN: u64 = 11;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::demos::{FPS, LABELS, demos, label_name};
+use super::demos::{Demo, FPS, LABELS, demos, label_name};
 use super::{ACTION_NAMES, ACTION_WIDTH, Role, STATE_WIDTH, state_names};
 use crate::fault::Error;
 use crate::info::{Dtype, Feature};
@@ -10,6 +10,11 @@ use crate::write::{ColumnData, EpisodeData, Summary, WriteOptions, Writer};
 
 /// Writes so many demonstrations of each depth. The directory must not exist, or be empty.
 pub fn write(directory: &Path, per_depth: usize, seed: u64) -> Result<Summary, Error> {
+    write_demos(directory, &demos(per_depth, seed))
+}
+
+/// Writes these demonstrations, one episode each. The directory must not exist, or be empty.
+pub fn write_demos(directory: &Path, demos: &[Demo]) -> Result<Summary, Error> {
     let states = state_names();
     let states: Vec<&str> = states.iter().map(String::as_str).collect();
     let vector = |width: usize, names: &[&str]| Feature::new(Dtype::Float32, &[width]).named(names);
@@ -25,7 +30,7 @@ pub fn write(directory: &Path, per_depth: usize, seed: u64) -> Result<Summary, E
     ];
     let features = features.into_iter().map(|(key, feature)| (key.to_string(), feature)).collect();
     let mut writer = Writer::create(directory, WriteOptions::new(FPS, features))?;
-    for demo in demos(per_depth, seed) {
+    for demo in demos {
         let rows = demo.rows();
         let columns = [
             ("observation.state", ColumnData::F32(rows.state)),

@@ -50,6 +50,9 @@ pub struct WorldModelConfig {
     pub reward_scale: f64,
     /// The same of returns.
     pub return_scale: f64,
+    /// The share of fragments that are read with imagined observations after their first step, in training (ours: 0, as in
+    /// the paper). An imagination reads its own observations, whose errors a model never sees in training otherwise.
+    pub imagined_share: f64,
     /// w_infonce (paper: 0.5).
     pub contrast_weight: f64,
     /// Temperature of the contrastive term (paper: 0.1).
@@ -104,6 +107,7 @@ impl Default for WorldModelConfig {
             return_weight: 1.0,
             reward_scale: 1.0,
             return_scale: 1.0,
+            imagined_share: 0.0,
             contrast_weight: 0.5,
             temperature: 0.1,
             form: Form::default(),
@@ -152,7 +156,9 @@ impl WorldModelConfig {
                 wrong.push(format!("`{name}` is {scale}, wanted more than 0"));
             }
         }
-        for (name, share) in [("balance", self.balance), ("discount", self.discount)] {
+        for (name, share) in
+            [("balance", self.balance), ("discount", self.discount), ("imagined_share", self.imagined_share)]
+        {
             if !(0.0..=1.0).contains(&share) {
                 wrong.push(format!("`{name}` is {share}, wanted 0 to 1"));
             }

@@ -1,15 +1,23 @@
 //! What M_φ learns from.
+//!
+//! An imagination reads observations that M_φ itself decoded, but a fragment of a dataset has true ones. With
+//! `imagined_share` above 0 that share of the fragments is read as an imagination would read it: the first observation is
+//! true, and those after it are imagined from it and the actions. All targets stay the true ones, so reward and state are
+//! learned from the inputs that an imagination has (Venkatraman, Hebert & Bagnell 2015, "Data as Demonstrator"; a departure
+//! from the paper, off by default).
 
 use std::collections::BTreeSet;
 
 use candle_core::Tensor;
 
 use super::config::ContrastMode;
+use super::imagine::Start;
 use super::model::WorldModel;
 use crate::contrast::{nt_xent, supcon};
 use crate::error::{Error, Result};
 use crate::fragments::FragmentBatch;
 use crate::ops::square::mean_square;
+use crate::ops::without_gradients;
 
 /// A loss and what it is made of.
 #[derive(Clone, Debug)]
@@ -32,7 +40,10 @@ impl WorldModel {
     /// of one episode.
     pub fn loss(&self, batch: &FragmentBatch, noise: &Tensor, labels: &[i64]) -> Result<Losses> {
         let config = &self.config;
-        let seen = self.forward(batch, noise)?;
+        let seen = match self.partly_imagined(batch, noise)? {
+            None => self.forward(batch, noise)?,
+            Some(read) => self.forward(&read, noise)?,
+        };
         let mut terms: Vec<(&'static str, f64, Tensor)> = Vec::new();
 
         terms.push(("recon", config.recon_weight, mean_square(&seen.features, &batch.features, config.form)?));
@@ -90,5 +101,36 @@ impl WorldModel {
         let weights = linears.flat_map(|(linear, _)| [&linear.weight, &linear.bias]);
         let start = without_prior.then_some(&self.start);
         weights.chain(start).map(|weight| weight.name().to_owned()).collect()
+    }
+
+    /// The batch as it is read, with imagined observations in the fragments that the noise chooses; `None` for as it is.
+    ///
+    /// A fragment's own noise decides, so that the choice does not depend on how a batch is divided between processes.
+    pub(super) fn partly_imagined(&self, batch: &FragmentBatch, noise: &Tensor) -> Result<Option<FragmentBatch>> {
+        let (fragments, steps, _) = batch.states.dims3()?;
+        let share = self.config.imagined_share;
+        if share == 0.0 || steps < 2 {
+            return Ok(None);
+        }
+        let first = |rows: &Tensor| -> Result<Tensor> { Ok(rows.narrow(1, 0, 1)?.contiguous()?) };
+        let (features, states) = (first(&batch.features)?, first(&batch.states)?);
+        let start = Start { features: features.squeeze(1)?, states: states.squeeze(1)? };
+        let actions = batch.actions.narrow(1, 0, steps - 1)?.contiguous()?;
+        let imagined = without_gradients(|| self.imagine(&start, &actions, None))?;
+
+        // The later digits of a normal number are uniform and say nothing of its size. Without noise, as in evaluations, they
+        // are zeros, which choose nothing.
+        let digits = (noise.narrow(1, 0, 1)?.narrow(2, 0, 1)?.contiguous()? * 1009.0)?;
+        let chosen = (&digits - digits.floor()?)?.ge(1.0 - share)?; // [B, 1, 1]
+        let mixed = |first: &Tensor, imagined: &Tensor, truth: &Tensor| -> Result<Tensor> {
+            let imagined = Tensor::cat(&[first, &imagined.to_dtype(truth.dtype())?], 1)?;
+            let (_, _, width) = truth.dims3()?;
+            Ok(chosen.broadcast_as((fragments, steps, width))?.where_cond(&imagined, truth)?.detach())
+        };
+        Ok(Some(FragmentBatch {
+            features: mixed(&features, &imagined.features, &batch.features)?,
+            states: mixed(&states, &imagined.states, &batch.states)?,
+            ..batch.clone()
+        }))
     }
 }

@@ -318,3 +318,70 @@ fn a_tiny_model_overfits_one_batch() {
         assert!(last < 0.1 * first, "{name}: {first} at first, {last} at last");
     }
 }
+
+#[test]
+fn chosen_fragments_are_read_as_an_imagination_reads_them() {
+    let with = |imagined_share: f64| {
+        golden_model(&WorldModelConfig { returns: true, imagined_share, ..golden_config(Form::default()) }).1
+    };
+    let (fragments, steps) = (64, 4);
+    let (batch, noise) = (random_batch(fragments, steps), random(6, &[fragments, steps, 8]));
+    assert!(with(0.0).partly_imagined(&batch, &noise).unwrap().is_none(), "the default reads fragments as they are");
+    let rows = |tensor: &Tensor| -> Vec<Vec<Vec<f32>>> { tensor.to_vec3().unwrap() };
+
+    // All of them: the first observation is true, the others are those of an imagination from it.
+    let model = with(1.0);
+    let all = model.partly_imagined(&batch, &noise).unwrap().unwrap();
+    let first = |tensor: &Tensor| tensor.narrow(1, 0, 1).unwrap().squeeze(1).unwrap();
+    let start = Start { features: first(&batch.features), states: first(&batch.states) };
+    let imagined = model.imagine(&start, &batch.actions, None).unwrap();
+    for (read, truth, imagined) in
+        [(&all.features, &batch.features, &imagined.features), (&all.states, &batch.states, &imagined.states)]
+    {
+        for ((read, truth), imagined) in rows(read).iter().zip(rows(truth)).zip(rows(imagined)) {
+            assert_eq!(read[0], truth[0]);
+            for step in 1..steps {
+                let apart = read[step].iter().zip(&imagined[step - 1]).map(|(one, other)| (one - other).abs());
+                assert!(apart.fold(0.0, f32::max) < 1e-5);
+            }
+        }
+    }
+
+    // Half of them: about half, whole fragments, the same ones however the batch is divided.
+    let model = with(0.5);
+    let some = model.partly_imagined(&batch, &noise).unwrap().unwrap();
+    let kept: Vec<bool> =
+        rows(&some.states).iter().zip(rows(&batch.states)).map(|(read, truth)| *read == truth).collect();
+    let count = kept.iter().filter(|kept| **kept).count();
+    assert!((20..=44).contains(&count), "{count} of {fragments}");
+    let half = |tensor: &Tensor| tensor.narrow(0, fragments / 2, fragments / 2).unwrap().contiguous().unwrap();
+    let part = FragmentBatch {
+        features: half(&batch.features),
+        states: half(&batch.states),
+        actions: half(&batch.actions),
+        rewards: None,
+        returns: None,
+    };
+    let read = model.partly_imagined(&part, &half(&noise)).unwrap().unwrap();
+    let again: Vec<bool> =
+        rows(&read.states).iter().zip(rows(&part.states)).map(|(read, truth)| *read == truth).collect();
+    assert_eq!(again, kept[fragments / 2..]);
+    let without = noise.zeros_like().unwrap();
+    assert_eq!(rows(&model.partly_imagined(&batch, &without).unwrap().unwrap().states), rows(&batch.states));
+
+    // Every weight still learns, and the targets are the true ones.
+    let config = WorldModelConfig {
+        returns: true,
+        imagined_share: 1.0,
+        contrast: ContrastMode::None,
+        ..golden_config(Form::default())
+    };
+    let (parameters, model) = golden_model(&config);
+    let loss = model.loss(&batch, &noise, &[]).unwrap();
+    let seen = model.forward(&all, &noise).unwrap();
+    let state = (seen.states - &batch.states).unwrap().sqr().unwrap().mean_all().unwrap();
+    let term = &loss.terms.iter().find(|(name, _)| *name == "state").unwrap().1;
+    assert!(relative(term, &state) < 1e-5);
+    let gradients = parameters.gradients(&loss.total.backward().unwrap()).unwrap();
+    assert!(gradients.iter().all(Option::is_some));
+}
