@@ -2,7 +2,7 @@
 //!
 //! | gate | value | passes |
 //! |---|---|---|
-//! | [`Soundness`] | the mean D_φ between the motions that the candidate merges | at most ε_t |
+//! | [`Soundness`] | the mean D_φ between the motions that the candidate merges at one step | at most ε_t |
 //! | [`Returns`] | the mean size of the change of return, with a confidence bound | bound below ε |
 //! | [`Length`] | the drop in description length | more than 4 nats |
 //!
