@@ -28,7 +28,7 @@ pub use self::recorded::RecordedCalls;
 pub use self::returns::{Change, Returns};
 pub use self::scene::{Calls, Evidence, Merged, Replacement, Scene};
 pub use self::settings::GateSettings;
-pub use self::soundness::Soundness;
+pub use self::soundness::{Soundness, epsilon_between};
 use crate::error::Result;
 
 /// Something that a candidate must pass.

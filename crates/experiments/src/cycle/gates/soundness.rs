@@ -29,6 +29,14 @@ const ALIGNED: usize = 100;
 #[derive(Clone, Copy, Debug)]
 pub struct Soundness;
 
+/// ε_t of distances in ascending order, `alike` of whose pairs are of one class: as many are below it, and it is half-way to the
+/// next one. Where classes are tight and far from each other, that is between the two kinds of pairs. 0 without distances.
+pub fn epsilon_between(sorted: &[f64], alike: usize) -> f64 {
+    let Some(last) = sorted.last() else { return 0.0 };
+    let below = alike.checked_sub(1).map_or(0.0, |at| sorted.get(at).copied().unwrap_or(*last));
+    (below + sorted.get(alike).copied().unwrap_or(*last)) / 2.0
+}
+
 impl Gate for Soundness {
     fn name(&self) -> &'static str {
         "soundness"
@@ -73,4 +81,17 @@ fn distances(merged: &Merged, evidence: &dyn Evidence) -> Vec<Vec<f64>> {
     groups.push(aligned);
     groups.retain(|group| !group.is_empty());
     groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn epsilon_is_between_pairs_of_one_class_and_others() {
+        assert_eq!(epsilon_between(&[0.1, 0.2, 3.0, 4.0], 2), 1.6);
+        assert_eq!(epsilon_between(&[0.1, 0.2], 2), 0.2);
+        assert_eq!(epsilon_between(&[1.0, 2.0], 0), 0.5);
+        assert_eq!(epsilon_between(&[], 0), 0.0);
+    }
 }
