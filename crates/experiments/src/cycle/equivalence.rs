@@ -146,7 +146,8 @@ mod tests {
     }
 
     /// The golden file has SciPy's percentile bootstrap and Student's bound of the calls' means; see its exporter. Resampling
-    /// is random in both, so bounds are compared within 2 % of their distance from the mean, and Student's exactly.
+    /// is random in both, so bounds are compared within 5 % of their distance from the mean (three standard errors of 10 000
+    /// resamples), and Student's exactly.
     #[test]
     fn bounds_are_scipys() {
         let text = include_str!("../../fixtures/golden/equivalence/equivalence.json");
@@ -158,9 +159,9 @@ mod tests {
             let found = equivalence(&calls, &Test { level: of("level"), ..TEST }).unwrap();
             assert!((found.mean - of("mean")).abs() < 1e-12 && (found.size - of("size")).abs() < 1e-12, "{found:?}");
             let (low, high, student) = (of("low"), of("high"), of("student"));
-            assert!((found.low.unwrap() - low).abs() < 0.02 * (of("size") - low), "{found:?}, {case}");
+            assert!((found.low.unwrap() - low).abs() < 0.05 * (of("size") - low), "{found:?}, {case}");
             // The larger one of both; exactly Student's, where it is clearly larger.
-            let (larger, slack) = (high.max(student), 0.02 * (high - of("size")));
+            let (larger, slack) = (high.max(student), 0.05 * (high - of("size")));
             let tolerance = if student > high + slack { 1e-9 } else { slack };
             assert!((found.bound.unwrap() - larger).abs() < tolerance, "{found:?}, {case}");
             by_bootstrap += usize::from(high > student);
