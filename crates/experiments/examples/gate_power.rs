@@ -67,7 +67,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let heads = heads.into_iter().chain(["1 ε, percentile alone".to_owned(), "1 ε, t-test over rollouts".to_owned()]);
     let rows = returns.iter().zip(&weaker).map(|(own, weaker)| own.iter().chain(weaker).copied().collect());
     print_table(heads.collect(), rows.collect());
-    println!("\nSoundness gate: share of candidates rejected, by share of calls that are of another class\n");
+    println!(
+        "\nSoundness gate: share of candidates rejected, by share of calls of another class, rounded to whole calls\n"
+    );
     let heads = SHARES.map(|share| format!("{} %", 100.0 * share)).to_vec();
     print_table(heads, soundness.iter().map(|own| own.to_vec()).collect());
     Ok(())

@@ -160,9 +160,11 @@ impl Classes {
         let alike = chosen.iter().filter(|(one, other)| self.labels[*one] == self.labels[*other]).count();
         let mut found: Vec<f64> = chosen.iter().map(|(one, other)| self.distance(*one, *other)).collect();
         found.sort_by(f64::total_cmp);
-        let last = found.len().saturating_sub(1);
-        let at = if quantile > 0.0 { (quantile * last as f64).round() as usize } else { alike.min(last) };
-        found.get(at).copied().unwrap_or(0.0)
+        if quantile > 0.0 {
+            let last = found.len().saturating_sub(1);
+            return found.get((quantile * last as f64).round() as usize).copied().unwrap_or(0.0);
+        }
+        super::gates::epsilon_between(&found, alike)
     }
 }
 

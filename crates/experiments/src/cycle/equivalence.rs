@@ -146,7 +146,8 @@ mod tests {
     }
 
     /// The golden file has SciPy's percentile bootstrap and Student's bound of the calls' means; see its exporter. Resampling
-    /// is random in both, so bounds are compared within 2 % of their distance from the mean, and Student's exactly.
+    /// is random in both, so bounds are compared within 5 % of their distance from the mean (three standard errors of 10 000
+    /// resamples), and Student's exactly.
     #[test]
     fn bounds_are_scipys() {
         let text = include_str!("../../fixtures/golden/equivalence/equivalence.json");
@@ -158,12 +159,11 @@ mod tests {
             let found = equivalence(&calls, &Test { level: of("level"), ..TEST }).unwrap();
             assert!((found.mean - of("mean")).abs() < 1e-12 && (found.size - of("size")).abs() < 1e-12, "{found:?}");
             let (low, high, student) = (of("low"), of("high"), of("student"));
-            assert!((found.low.unwrap() - low).abs() < 0.02 * (of("size") - low), "{found:?}, {case}");
-            let bound = found.bound.unwrap();
-            match high > student {
-                true => assert!((bound - high).abs() < 0.02 * (high - of("size")), "{found:?}, {case}"),
-                false => assert!((bound - student).abs() < 1e-9, "{found:?}, {case}"),
-            }
+            assert!((found.low.unwrap() - low).abs() < 0.05 * (of("size") - low), "{found:?}, {case}");
+            // The larger one of both; exactly Student's, where it is clearly larger.
+            let (larger, slack) = (high.max(student), 0.05 * (high - of("size")));
+            let tolerance = if student > high + slack { 1e-9 } else { slack };
+            assert!((found.bound.unwrap() - larger).abs() < tolerance, "{found:?}, {case}");
             by_bootstrap += usize::from(high > student);
         }
         assert!(by_bootstrap > 0, "no case is decided by the bootstrap");
@@ -175,7 +175,9 @@ mod tests {
         let once = equivalence(&single(&few), &TEST).unwrap();
         let often: Vec<Vec<f64>> = few.iter().map(|one| vec![*one; 100]).collect();
         let often = equivalence(&often, &TEST).unwrap();
-        assert_eq!((once.size, once.bound, once.low), (often.size, often.bound, often.low));
+        for (one, other) in [(once.bound, often.bound), (once.low, often.low), (Some(once.size), Some(often.size))] {
+            assert!((one.unwrap() - other.unwrap()).abs() < 1e-12, "{once:?}, {often:?}");
+        }
         assert_eq!((often.calls, often.rollouts), (5, 500));
         // As 500 calls they would give a much lower bound.
         let independent = equivalence(&single(&few.repeat(100)), &TEST).unwrap();

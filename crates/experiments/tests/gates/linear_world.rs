@@ -9,7 +9,7 @@
 use candle_core::{DType, Device, Tensor};
 use compression::{Candidate, Place};
 use dataset::normalize::{Normalization, NormalizationKind};
-use experiments::cycle::gates::{Calls, Evidence, Merged, Replacement, Scene};
+use experiments::cycle::gates::{Calls, Evidence, Merged, Replacement, Scene, epsilon_between};
 use experiments::cycle::verifier::{Starts, Verifier};
 use models::FragmentBatch;
 use models::kernel::{Imagination, KernelConfig, MonteCarlo, Signatures};
@@ -207,14 +207,14 @@ impl Recording {
         parts.value + parts.rollout
     }
 
-    /// ε_t: as many pairs of segments are nearer as are of one class.
+    /// ε_t, as the loop chooses it.
     fn epsilon(&self) -> f64 {
         let count = self.classes.len();
         let pairs = || (0..count).flat_map(move |one| (one + 1..count).map(move |other| (one, other)));
         let alike = pairs().filter(|(one, other)| self.classes[*one] == self.classes[*other]).count();
         let mut distances: Vec<f64> = pairs().map(|(one, other)| self.distance(one, other)).collect();
         distances.sort_by(f64::total_cmp);
-        distances.get(alike.min(distances.len().saturating_sub(1))).copied().unwrap_or(0.0)
+        epsilon_between(&distances, alike)
     }
 
     /// The largest return of a frame, in size: what changes of return are divided by.

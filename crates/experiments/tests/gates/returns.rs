@@ -20,7 +20,7 @@ const STEPS: usize = 10;
 const WINDOWS: usize = 5;
 
 /// The first column of an action is progress, and the task is solved by a progress of 0.95 in all: reward 1 at that step, once.
-/// Features are the progress so far. `heeds` is off for a world model that ignores actions and goes on at full speed.
+/// Features are the progress so far. `heeds` is off for a world model that knows only the time: it expects full speed of everyone.
 struct Progress {
     so_far: Vec<f32>,
     heeds: bool,
@@ -77,7 +77,7 @@ fn compared(heeds: bool) -> Comparison {
     for episode in 0..16 {
         let speed: f32 = if episode % 2 == 0 { 0.1 } else { 0.04 };
         for step in 0..STEPS {
-            so_far.push(step as f32 * speed);
+            so_far.push(step as f32 * if heeds { speed } else { 0.1 });
             values.extend([speed, episode as f32]);
             rewards.push(if episode % 2 == 0 && step + 1 == STEPS { 1.0 } else { 0.0 });
         }
@@ -136,8 +136,9 @@ fn a_verifier_that_is_right_is_calibrated_and_its_gate_rejects_failures_alone() 
 fn a_verifier_that_ignores_actions_is_found_out() {
     let found = compared(false);
     assert!(found.successes.errors.unwrap().mean_absolute_error < 1e-6);
-    assert!(found.failures.errors.unwrap().mean_error > 0.3, "{found:?}");
-    assert!(found.auc_windows.unwrap() < 0.8 && found.calibration.expected_calibration_error > 0.1, "{found:?}");
+    assert!(found.failures.errors.unwrap().mean_error > 0.6, "{found:?}");
+    assert_eq!(found.auc_windows, Some(0.5));
+    assert!(found.calibration.expected_calibration_error > 0.1, "{found:?}");
     for worth in &found.worth {
         assert_eq!((worth.rejected_by_margin, worth.change), (0, Some(0.0)), "{worth:?}");
         // The control notices that this verifier cannot judge.

@@ -2,7 +2,7 @@
 //!
 //! | gate | value | passes |
 //! |---|---|---|
-//! | [`Soundness`] | the mean D_φ between the motions that the candidate merges | at most ε_t |
+//! | [`Soundness`] | the mean D_φ between the motions that the candidate merges at one step | at most ε_t |
 //! | [`Returns`] | the mean size of the change of return, with a confidence bound | bound below ε |
 //! | [`Length`] | the drop in description length | more than 4 nats |
 //!
@@ -28,7 +28,7 @@ pub use self::recorded::RecordedCalls;
 pub use self::returns::{Change, Returns};
 pub use self::scene::{Calls, Evidence, Merged, Replacement, Scene};
 pub use self::settings::GateSettings;
-pub use self::soundness::Soundness;
+pub use self::soundness::{Soundness, epsilon_between};
 use crate::error::Result;
 
 /// Something that a candidate must pass.
