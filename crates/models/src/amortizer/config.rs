@@ -22,6 +22,9 @@ pub struct AmortizerConfig {
     pub horizon: usize,
     /// Whether tokens carry the visual features; the paper's amortizer sees no image.
     pub vision: bool,
+    /// With a metric: whether a linear function of all actions is added to the embedding. The Transformer normalises its
+    /// tokens, so on its own it sees sizes of actions poorly, and sizes are what distances are made of.
+    pub linear: bool,
     /// Fused or composed operations.
     pub form: Form,
     /// The distances that embeddings reproduce. None for the paper's modes, whose embeddings are unit vectors of states and
@@ -56,6 +59,7 @@ impl Default for AmortizerConfig {
             embedding: 64,
             horizon: dataset::FRAGMENT_LENGTH,
             vision: false,
+            linear: true,
             form: Form::default(),
             metric: None,
         }

@@ -5,11 +5,13 @@
 //! → linear → unit length. Pairwise D is then 1 − ⟨k_χ(τ), k_χ(τ')⟩ ([`crate::kernel::cosine_distances`]).
 //!
 //! **Beyond the paper**, an amortizer with a [`Metric`] is trained on D_φ itself ([`Supervision::Kernel`]):
-//! ‖k_χ(τ) − k_χ(τ')‖ reproduces D_φ(τ, τ') in its own unit ([`crate::kernel::euclidean_distances`]). Two things differ:
+//! ‖k_χ(τ) − k_χ(τ')‖ reproduces D_φ(τ, τ') in its own unit ([`crate::kernel::euclidean_distances`]). Three things differ:
 //! - The embedding keeps its length. On the unit sphere no distance exceeds 2, and D_φ has no such bound.
 //! - A token carries the action alone, token_t = W·a_t + b. D_φ inserts the actions of a fragment at fixed starts, so it does
 //!   not depend on the states that the fragment was recorded at; whatever a student read off them would be a coincidence of
 //!   the training episodes. Visual features are irrelevant for the same reason, but stay optional.
+//! - A linear function of all actions is added to the embedding ([`AmortizerConfig::linear`]), so windows have `horizon` steps,
+//!   not fewer.
 //!
 //! 256 × 3 layers with 8 heads are 2 394 432 weights at S = 8, A = 7, the paper's "2.4 M"; the paper gives the sum only, so
 //! width, depth and the pooling are ours. So is the variant that sees: the paper's k_χ has states and actions alone.
@@ -43,15 +45,17 @@ pub struct Amortizer {
     time: Parameter,
     transformer: Transformer,
     head: Linear,
+    /// From all actions of a window to the embedding, with a metric.
+    linear: Option<Linear>,
 }
 
 impl Amortizer {
-    /// Adds its weights to a scope: `token`, `vision` if it sees, `time`, `transformer` and `head`.
+    /// Adds its weights to a scope: `token`, `vision` if it sees, `time`, `transformer`, `head`, and with a metric `linear`.
     pub fn new(scope: &mut Scope<'_>, config: AmortizerConfig, widths: Widths) -> Result<Amortizer> {
         config.validate()?;
-        let AmortizerConfig { width, layers, heads, embedding, horizon, vision, form, metric } = config;
+        let AmortizerConfig { width, layers, heads, embedding, horizon, vision, form, .. } = config;
         let Widths { features, states, actions } = widths;
-        let motion = if metric.is_some() { actions } else { states + actions };
+        let motion = if config.metric.is_some() { actions } else { states + actions };
         if motion == 0 || (vision && features == 0) {
             return Err(Error::Config(format!(
                 "a dataset with {states} numbers of state, {actions} of action and {features} features a step has nothing \
@@ -63,6 +67,7 @@ impl Amortizer {
         let linear = |scope: &mut Scope<'_>, name: &str, inputs: usize, outputs: usize| {
             Linear::with_init(&mut scope.enter(name), inputs, outputs, Init::FanIn(inputs), form)
         };
+        let is_linear = config.metric.is_some() && config.linear;
         Ok(Amortizer {
             config,
             widths,
@@ -74,6 +79,7 @@ impl Amortizer {
                 TransformerConfig { width, layers, heads, causal: false, form },
             )?,
             head: linear(scope, "head", width, embedding)?,
+            linear: is_linear.then(|| linear(scope, "linear", horizon * actions, embedding)).transpose()?,
         })
     }
 
@@ -108,7 +114,10 @@ impl Amortizer {
         }
         let tokens = tokens.broadcast_add(&self.time.tracked()?.narrow(0, 0, steps)?)?;
         let seen = self.transformer.forward(&tokens)?.to_dtype(DType::F32)?.mean(1)?; // [B, width]
-        let point = self.head.forward(&seen.to_dtype(precision)?)?;
+        let mut point = self.head.forward(&seen.to_dtype(precision)?)?; // [B, embedding]
+        if let Some(linear) = &self.linear {
+            point = (point + linear.forward(&read(&fragments.actions.flatten_from(1)?)?)?)?;
+        }
         match self.config.metric {
             None => normalize(&point),
             Some(Metric { scale, .. }) => Ok((point.to_dtype(DType::F32)? * scale)?),
@@ -136,6 +145,11 @@ impl Amortizer {
         if steps == 0 || steps > horizon {
             return Err(Error::Config(format!(
                 "fragments of {steps} steps for an amortizer of {horizon}; set its `horizon` to the fragments' length"
+            )));
+        }
+        if self.linear.is_some() && steps != horizon {
+            return Err(Error::Config(format!(
+                "windows of {steps} steps for an amortizer that was trained on the kernel over {horizon}; cut or fill them"
             )));
         }
         let mut wanted = self.widths;

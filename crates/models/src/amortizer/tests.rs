@@ -69,8 +69,9 @@ fn embeddings_and_gradients_equal_pytorch() {
         returns: None,
     };
     for form in [Form::Composed, Form::Fused] {
-        let (vision, metric) = (true, None);
-        let config = AmortizerConfig { width: 16, layers: 2, heads: 4, embedding: 8, horizon: 6, vision, form, metric };
+        let tiny =
+            AmortizerConfig { width: 16, layers: 2, heads: 4, embedding: 8, horizon: 6, ..AmortizerConfig::default() };
+        let config = AmortizerConfig { vision: true, form, ..tiny };
         let widths = Widths { features: 5, states: 3, actions: 2 };
         let (parameters, amortizer) = build_for(widths, config, Precision::F32);
         parameters.assign(&weights).unwrap();
@@ -149,6 +150,11 @@ fn with_a_metric_embeddings_are_actions_in_units_of_the_kernel() {
     let none = Tensor::zeros((3, 16, 0), candle_core::DType::F32, &Device::Cpu).unwrap();
     let blind = FragmentBatch { states: none, ..batch };
     assert_eq!(values(&one.embed(&blind).unwrap()), small);
+    let short = FragmentBatch { actions: blind.actions.narrow(1, 0, 9).unwrap(), ..blind };
+    let refused = one.embed(&short).unwrap_err().to_string();
+    assert!(refused.contains("windows of 9 steps"), "{refused}");
+    let (_, without) = build(AmortizerConfig { metric: metric(1.0), linear: false, ..tiny() }, Precision::F32);
+    assert!(without.embed(&short).is_ok());
     let wrong = AmortizerConfig { metric: metric(0.0), ..tiny() }.validate().unwrap_err().to_string();
     assert!(wrong.contains("`metric.scale` is 0"), "{wrong}");
 }
