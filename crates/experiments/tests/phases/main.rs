@@ -3,6 +3,7 @@
 
 mod cycle;
 mod motor;
+mod programs;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
