@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use compression::{Abstraction, Config, CostKind, Progress, Rules, verify};
+use compression::{Abstraction, Config, CostKind, Progress, Rules, Stop, verify};
 use cpu_time::ProcessTime;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -55,6 +55,7 @@ pub(crate) fn compress(options: &CompressArgs) -> Result<(), Failure> {
         original_cost: compression.original_cost,
         final_cost: compression.final_cost,
         library_cost: compression.library_cost,
+        stop: compression.stop,
         stop_reason: compression.stop.to_string(),
         steps: compression.steps,
         cpu_seconds: started.elapsed().as_secs_f64(),
@@ -146,6 +147,8 @@ struct Report<'r> {
     original_cost: f64,
     final_cost: f64,
     library_cost: f64,
+    #[serde(skip)]
+    stop: Stop,
     stop_reason: String,
     steps: u64,
     /// From the start of the command to its report, reading and verifying included.
@@ -241,11 +244,11 @@ impl Report<'_> {
 
     /// Why the search stopped, and what it took.
     fn ending(&self) -> String {
-        let stopped = match self.stop_reason.as_str() {
-            "optimal" => "search complete",
-            "budget" => "search stopped by its budget of steps",
-            "time" => "search stopped by its time limit",
-            other => other,
+        let stopped = match self.stop {
+            Stop::Optimal => "search complete",
+            Stop::OptimalUnderRules => "search complete under argument capture and single place",
+            Stop::Budget => "search stopped by its budget of steps",
+            Stop::Time => "search stopped by its time limit",
         };
         let verified = match self.verified {
             true => "; verified: inlining gives back every program",

@@ -58,6 +58,7 @@
 //! ```
 
 mod bound;
+mod capture;
 mod compiler;
 mod compress;
 mod corpus;

@@ -4,7 +4,8 @@
 //! constructor that stands there at some of the matches, with a parameter already in use, or with a new one. Every whole
 //! abstraction is reached by exactly one sequence of fillings. A partial abstraction is bounded from above by what all its
 //! matches together could save if its holes cost nothing; the queue is ordered by that bound, so the search may stop as
-//! soon as the bound is no better than what has been found. The result is then optimal ([`Stop::Optimal`]).
+//! soon as the bound is no better than what has been found. The result is then optimal ([`Stop::Optimal`], or
+//! [`Stop::OptimalUnderRules`] where two of the rules may have lost it).
 //!
 //! The queue is worked off in batches whose size depends on its length alone. Batches are expanded in parallel and merged
 //! in order, so the result does not depend on the number of threads.
@@ -16,13 +17,15 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use crate::bound::{self, Groups};
+use crate::capture;
 use crate::pattern::{Filling, Partial};
 use crate::shape::Shape;
 use crate::space::{Constructor, Node, Space};
 
 /// The pruning rules, each with its off-switch. They change how long the search takes, not how good the best abstraction
 /// is. One exception: argument capture and the single place give up abstractions that use a parameter more often in their
-/// body than they are called, such as `(f #0 #0 #0)` called once.
+/// body than they are called, such as `(f #0 #0 #0)` called once. Where that may have cost the best abstraction, the search
+/// says so ([`Stop::OptimalUnderRules`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// Argument capture (Stitch, §4.3): a parameter whose argument is the same everywhere is written into the body
@@ -64,6 +67,9 @@ impl Default for Rules {
 pub enum Stop {
     /// Nothing better exists.
     Optimal,
+    /// Nothing better exists among what argument capture and the single place keep. An abstraction that uses a parameter more
+    /// often in its body than it is called may be better.
+    OptimalUnderRules,
     /// The allowed number of steps was used up.
     Budget,
     /// The allowed time was used up.
@@ -74,6 +80,7 @@ impl std::fmt::Display for Stop {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Optimal => "optimal",
+            Self::OptimalUnderRules => "optimal under argument capture and single place",
             Self::Budget => "budget",
             Self::Time => "time",
         })
@@ -138,6 +145,11 @@ pub(crate) fn search(space: &Space, limits: &SearchLimits) -> Found {
             }
         }
         if batch.is_empty() {
+            let best = found.best.first().map_or(limits.floor, |best| best.gain(space));
+            let may_lose = limits.rules.argument_capture || limits.rules.single_place;
+            if may_lose && capture::may_have_lost(space, limits.max_arity, best) {
+                found.stop = Stop::OptimalUnderRules;
+            }
             return found;
         }
         if found.steps >= limits.max_steps || queued_bytes > MAX_QUEUE_BYTES {

@@ -199,6 +199,16 @@ impl Space {
         }
     }
 
+    /// The distinct roots of the corpus.
+    pub(crate) fn root_nodes(&self) -> impl Iterator<Item = Node> {
+        self.roots.iter().map(|&(root, _)| root)
+    }
+
+    /// The parts of a node: none of a leaf, one of a λ, two of an application.
+    pub(crate) fn children(&self, node: Node) -> impl Iterator<Item = Node> + use<> {
+        [self.left[node as usize], self.right[node as usize]].into_iter().filter(|&child| child != 0)
+    }
+
     /// The function of an application, the body of a λ.
     pub(crate) fn left(&self, node: Node) -> Node {
         self.left[node as usize]

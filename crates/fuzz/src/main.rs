@@ -179,16 +179,9 @@ fn mebibytes(bytes: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// Targets that are known to fail: argument capture, single places and the bound for exhausted parameters lose
-    /// abstractions that use a parameter more than once, such as `(a b c d e f g h #0 #0 #0 #0)` for Stitch's `cex.json`.
-    const KNOWN_TO_FAIL: [&str; 1] = ["pruning"];
-
     #[test]
     fn twenty_thousand_inputs_for_every_target() {
         for (number, target) in targets::all().into_iter().map(Arc::new).enumerate() {
-            if KNOWN_TO_FAIL.contains(&target.name) {
-                continue;
-            }
             let inputs = (20_000 / target.cost).max(200);
             let settings = Settings {
                 seed: 1,

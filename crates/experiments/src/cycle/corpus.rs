@@ -76,12 +76,23 @@ impl Corpus {
         classes: &Classes,
         config: &AlphabetConfig,
     ) -> Result<Corpus> {
+        let labels: Vec<Vec<i64>> = (0..demonstrations.all.len()).map(|at| classes.labels_of(at)).collect();
+        Corpus::with_labels(prepared, demonstrations, &labels, config)
+    }
+
+    /// Writes the programs of all demonstrations, given the class of each segment of each of them.
+    pub fn with_labels(
+        prepared: &Prepared,
+        demonstrations: &Demonstrations,
+        labels: &[Vec<i64>],
+        config: &AlphabetConfig,
+    ) -> Result<Corpus> {
         let dataset = &prepared.source.dataset;
         let mut store = TermStore::new();
         let mut base = Signature::standard(&mut store);
         let (name, scheme, meaning) = INSTRUCTED;
         base.declare(&mut store, name, scheme, meaning).map_err(|error| unexpected(&error))?;
-        let alphabet = alphabet(prepared, demonstrations, classes, config)?;
+        let alphabet = alphabet(prepared, demonstrations, labels, config)?;
         alphabet.declare(&mut store, &mut base)?;
 
         let (mut tasks, mut motions, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
@@ -104,8 +115,8 @@ impl Corpus {
                 .iter()
                 .map(|one| one.start - demonstration.frames.start..one.end - demonstration.frames.start)
                 .collect();
-            let labels = known(&alphabet, episode, &own, &classes.labels_of(at))?;
-            let found = alphabet.encode(episode, &own, &labels)?;
+            let known = known(&alphabet, episode, &own, &labels[at])?;
+            let found = alphabet.encode(episode, &own, &known)?;
             motions.push(alphabet.program(&mut store, &found)?);
             under_way.push(rests(&alphabet, episode, &own, &found)?);
             calls.push(found);
@@ -222,15 +233,15 @@ fn steps_of(store: &mut TermStore, signature: &Signature, term: TermId) -> Resul
 fn alphabet(
     prepared: &Prepared,
     demonstrations: &Demonstrations,
-    classes: &Classes,
+    labels: &[Vec<i64>],
     config: &AlphabetConfig,
 ) -> Result<SkillAlphabet> {
-    let (mut segments, mut labels) = (Vec::new(), Vec::new());
+    let (mut segments, mut own) = (Vec::new(), Vec::new());
     for id in demonstrations.segments_of(&demonstrations.which(false)) {
         segments.push(rows(&prepared.source.dataset, &demonstrations.frames(id))?);
-        labels.extend(classes.place(id).map(|place| classes.labels[place]));
+        own.push(labels[id.demonstration][id.segment]);
     }
-    Ok(SkillAlphabet::fit(&segments, &labels, demonstrations.layout, config)?)
+    Ok(SkillAlphabet::fit(&segments, &own, demonstrations.layout, config)?)
 }
 
 /// Labels that the alphabet knows under the segments' gripper commands: a held-out segment may combine a class and a command

@@ -6,6 +6,7 @@ mod cycle;
 mod joined;
 mod kernel;
 mod motor;
+mod programs;
 mod several_processes;
 
 use std::path::{Path, PathBuf};

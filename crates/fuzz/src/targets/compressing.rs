@@ -21,7 +21,7 @@ pub(super) fn s_expressions() -> Target {
     Target { name: "compression", cost: 100, source: s_expression_source(), check: Box::new(check_s_expressions) }
 }
 
-/// Pruning is exact: one round without any rule finds nothing better.
+/// Where a search says that nothing better exists, one round without any rule finds nothing better.
 pub(super) fn pruning() -> Target {
     Target { name: "pruning", cost: 100, source: s_expression_source(), check: Box::new(check_pruning) }
 }
@@ -158,6 +158,7 @@ fn check_pruning(text: &str) -> Verdict {
     let exhaustive = Config { rules: no_rules(), ..pruned.clone() };
     let best = |config: &Config| compress(&corpus, config, &|_| ()).map_err(|error| error.to_string());
     let (best, best_of_all) = (best(&pruned)?, best(&exhaustive)?);
+    // A search that says that its rules may have lost something claims nothing.
     if (best.stop, best_of_all.stop) != (Stop::Optimal, Stop::Optimal) {
         return Ok(Outcome::Refused);
     }

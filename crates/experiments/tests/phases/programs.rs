@@ -1,0 +1,128 @@
+//! Programs at frames: the same horizon with a library and without one, and nothing of what is over.
+
+use compression::{Library, Programs, Strategy, admit_all, refactor};
+use experiments::Prepared;
+use experiments::cycle::corpus::{Corpus, Subject, UnderWay};
+use experiments::cycle::demonstrations::{Demonstrations, SegmentId};
+use experiments::cycle::refactoring::held_out;
+use skills::{AlphabetConfig, SegmentConfig, motor_refactor_config};
+
+use super::prepared;
+
+const HORIZON: usize = 3;
+
+/// Programs of the embedded dataset, where the class of a segment is the axis that it moves along most.
+fn corpus(prepared: &Prepared) -> (Demonstrations, Corpus) {
+    let demonstrations = Demonstrations::new(prepared, &SegmentConfig::default()).unwrap();
+    let actions = &prepared.source.dataset.columns().actions;
+    let axis = |frames: &std::ops::Range<usize>| {
+        let moved = |axis: usize| -> f32 { frames.clone().map(|at| actions.values[at * actions.width + axis]).sum() };
+        (0..6).max_by(|&a, &b| moved(a).abs().total_cmp(&moved(b).abs())).unwrap() as i64
+    };
+    let labels: Vec<Vec<i64>> = demonstrations.all.iter().map(|one| one.segments.iter().map(axis).collect()).collect();
+    let corpus = Corpus::with_labels(prepared, &demonstrations, &labels, &AlphabetConfig::default()).unwrap();
+    (demonstrations, corpus)
+}
+
+/// A library of the training motions, through no gate.
+fn learned(demonstrations: &Demonstrations, corpus: &Corpus) -> (Vec<Subject>, Programs) {
+    let subjects: Vec<Subject> = demonstrations.which(false).into_iter().map(Subject::Motion).collect();
+    let programs = corpus.bound(&Library::new(), &subjects).unwrap();
+    let config = compression::RefactorConfig { max_steps: Some(20_000), ..motor_refactor_config() };
+    let found = refactor(&programs, &config, admit_all).unwrap().programs;
+    assert!(!found.library().is_empty());
+    (subjects, found)
+}
+
+#[test]
+fn a_program_covers_the_next_segments_and_only_what_is_left_of_the_first() {
+    let prepared = prepared();
+    let (demonstrations, corpus) = corpus(&prepared);
+    let (_, training) = learned(&demonstrations, &corpus);
+    let grid = AlphabetConfig::default();
+    let started = std::time::Instant::now();
+    let mut arms = Vec::new();
+    for library in [&Library::new(), training.library()] {
+        let compiled = corpus.compiled(library, Strategy::Greedy).unwrap();
+        arms.push(corpus.written(&compiled, Strategy::Greedy, HORIZON).unwrap());
+    }
+    let mut distinct: Vec<_> = arms[0].now.iter().flatten().collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let frames = demonstrations.all.iter().map(|one| one.frames.len()).sum::<usize>();
+    eprintln!("{frames} frames, {} programs, both arms in {:?}", distinct.len(), started.elapsed());
+    let mut called = false;
+    for (at, demonstration) in demonstrations.all.iter().enumerate() {
+        let calls = &corpus.calls[at];
+        assert_eq!(arms[0].now[at].len(), demonstration.frames.len());
+        for (frame, &UnderWay { segment, rest }) in demonstration.frames.clone().zip(&corpus.under_way[at]) {
+            let own = demonstrations.frames(SegmentId { demonstration: at, segment });
+            assert!(own.contains(&frame));
+            // What is over and what is left make the whole, within the grid; steps are those that are left.
+            let left = (own.end - frame) as u64;
+            assert!(rest.steps >= left && rest.steps < left + grid.step_grid);
+            if frame == own.start {
+                assert_eq!(rest, calls[segment]);
+            }
+            let wanted: Vec<_> =
+                std::iter::once(rest).chain(calls[segment + 1..].iter().copied()).take(HORIZON).collect();
+            for arm in &mut arms {
+                let now = arm.now[at][frame - demonstration.frames.start];
+                let found = corpus.alphabet.calls_of_term(&mut arm.store, &arm.signature, now).unwrap();
+                assert_eq!(found, wanted, "demonstration {at}, frame {frame}");
+            }
+        }
+        let with = &arms[1];
+        let entries = training.library().entries();
+        called |= with.now[at].iter().any(|&now| {
+            let names = with.store.constants(now).into_iter();
+            names.into_iter().any(|name| entries.iter().any(|entry| entry.name == with.store.spelling(name)))
+        });
+    }
+    assert!(called, "no program calls the library:\n{}", training.library().to_text());
+}
+
+#[test]
+fn what_is_left_of_a_segment_shrinks_to_nothing() {
+    let prepared = prepared();
+    let (demonstrations, corpus) = corpus(&prepared);
+    let actions = &prepared.source.dataset.columns().actions;
+    let config = AlphabetConfig::default();
+    let mut limited = 0;
+    for (at, demonstration) in demonstrations.all.iter().enumerate() {
+        for (frame, under_way) in demonstration.frames.clone().zip(&corpus.under_way[at]) {
+            let own = demonstrations.frames(SegmentId { demonstration: at, segment: under_way.segment });
+            let call = corpus.calls[at][under_way.segment];
+            for axis in 0..6 {
+                let done: f64 = (own.start..frame).map(|at| f64::from(actions.values[at * actions.width + axis])).sum();
+                let grid = if axis < 3 { config.translation_grid } else { config.rotation_grid };
+                let off = (call.twist[axis] - done - under_way.rest.twist[axis]).abs();
+                // What the steps that are left cannot give is not asked of them.
+                let most = under_way.rest.steps as f64;
+                limited += usize::from(off > grid / 2.0 + 1e-6);
+                assert!(
+                    off <= grid / 2.0 + 1e-6 || under_way.rest.twist[axis].abs() + grid > most,
+                    "{frame} {axis} {off}"
+                );
+            }
+        }
+    }
+    assert!(limited * 100 < prepared.source.dataset.frames(), "{limited} of the rests are cut at their limit");
+}
+
+#[test]
+fn held_out_demonstrations_are_described_with_the_library_and_without() {
+    let prepared = prepared();
+    let (demonstrations, corpus) = corpus(&prepared);
+    let (subjects, training) = learned(&demonstrations, &corpus);
+    let found = held_out(&corpus, &demonstrations, &subjects, &training).unwrap().unwrap();
+    assert_eq!(found.demonstrations, demonstrations.which(true).len());
+    assert!(found.with_library > 0.0 && found.with_library < found.without_library, "{found:?}");
+    let (without, with) = found.per_demonstration();
+    eprintln!("{without:.1} nats without the library and {with:.1} with it, per held-out demonstration");
+    assert!((without * found.demonstrations as f64 - found.without_library).abs() < 1e-6 && with < without);
+    // Without a library both are the same.
+    let plain = corpus.bound(&Library::new(), &subjects).unwrap();
+    let found = held_out(&corpus, &demonstrations, &subjects, &plain).unwrap().unwrap();
+    assert!((found.with_library - found.without_library).abs() < 1e-6);
+}
