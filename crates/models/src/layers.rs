@@ -15,7 +15,7 @@ use crate::ops::bias_activation::{self, Activation};
 use crate::ops::{Form, gradients_wanted, graft, layer_norm};
 use crate::parameters::{Init, Parameter, Scope};
 
-/// What layer normalisation adds to the variance.
+/// The constant that layer normalisation adds to the variance.
 pub const EPSILON: f64 = 1e-5;
 
 /// y = x Wᵀ + b.

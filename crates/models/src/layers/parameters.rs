@@ -45,7 +45,7 @@ impl Precision {
     }
 }
 
-/// What a parameter holds before training.
+/// The initial values of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Init {
     /// All zeros.
@@ -74,7 +74,7 @@ struct Weight {
 /// Called with the index and the final gradient of a parameter as soon as the backward pass has it.
 pub type GradientHook = Box<dyn Fn(usize, &Tensor) -> Result<()> + Send + Sync>;
 
-/// Gradients found by hand during the backward passes of one step.
+/// Gradients that layers handed over during the backward passes of one step.
 #[derive(Default)]
 struct Sink {
     state: Mutex<SinkState>,
@@ -135,14 +135,14 @@ impl Parameter {
         self.0.master.as_detached_tensor()
     }
 
-    /// Announces that a gradient will be handed over in the next backward pass.
+    /// Announces in the forward pass that the next backward pass will hand over a gradient.
     pub fn expect_gradient(&self) {
         let mut state = self.0.sink.lock();
         state.reach(self.0.index);
         state.pending[self.0.index] += 1;
     }
 
-    /// Hands over a gradient; several for one parameter are summed.
+    /// Hands over a gradient. Several gradients of one parameter are summed.
     pub fn add_gradient(&self, gradient: Tensor) -> Result<()> {
         let index = self.0.index;
         let (hook, sum) = {
@@ -195,33 +195,33 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// No weights yet.
+    /// An empty set of weights.
     pub fn new(device: &Device, precision: Precision, seed: u64) -> Parameters {
         let (entries, by_name, sink) = (Vec::new(), BTreeMap::new(), Arc::new(Sink::default()));
         Parameters { entries, by_name, device: device.clone(), precision, seed, sink }
     }
 
-    /// Where names start; layers take a scope and add their weights to it.
+    /// The scope without a prefix. Layers take a scope and add their weights to it.
     pub fn root(&mut self) -> Scope<'_> {
         Scope { parameters: self, prefix: String::new() }
     }
 
-    /// In the order of construction.
+    /// The weights in the order of construction.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Parameter> {
         self.entries.iter()
     }
 
-    /// By index.
+    /// The weight with an index.
     pub fn get(&self, index: usize) -> Option<&Parameter> {
         self.entries.get(index)
     }
 
-    /// By name.
+    /// The weight with a name.
     pub fn named(&self, name: &str) -> Option<&Parameter> {
         self.by_name.get(name).map(|index| &self.entries[*index])
     }
 
-    /// How many weights there are, in tensors.
+    /// The number of weights, in tensors.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -231,12 +231,12 @@ impl Parameters {
         self.entries.is_empty()
     }
 
-    /// How many numbers they hold.
+    /// The number of values in all weights.
     pub fn count(&self) -> usize {
         self.entries.iter().map(|parameter| parameter.master().elem_count()).sum()
     }
 
-    /// Where they are.
+    /// The device of the weights.
     pub fn device(&self) -> &Device {
         &self.device
     }
@@ -246,7 +246,8 @@ impl Parameters {
         self.precision
     }
 
-    /// Called for each gradient that is handed over, once it is final; none during the passes of an accumulated step but the last.
+    /// Sets or removes the function that is called with each gradient that a layer handed over, as soon as it is final. In an
+    /// accumulated step, only the last backward pass calls it.
     pub fn set_gradient_hook(&self, hook: Option<GradientHook>) {
         self.sink.lock().hook = hook.map(Arc::new);
     }
@@ -266,14 +267,14 @@ impl Parameters {
         self.entries.iter().zip(by_hand).map(sum).collect()
     }
 
-    /// Forgets gradients of a pass that was not finished.
+    /// Discards the gradients of a pass that was not finished.
     pub fn clear_gradients(&self) {
         let mut state = self.sink.lock();
         state.gradients.clear();
         state.pending.clear();
     }
 
-    /// Overwrites masters, and working copies with them, by name. Every parameter must be there with its shape, and nothing else.
+    /// Overwrites the masters and their working copies by name. The names and shapes must be exactly those of the model.
     pub fn assign(&self, values: &BTreeMap<String, Tensor>) -> Result<()> {
         let mut wrong = Vec::new();
         for parameter in &self.entries {
@@ -305,7 +306,7 @@ impl Parameters {
         Ok(())
     }
 
-    /// Masters by name.
+    /// The masters by name.
     pub fn masters(&self) -> BTreeMap<String, Tensor> {
         self.entries
             .iter()

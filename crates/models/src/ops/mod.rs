@@ -30,7 +30,7 @@ pub use graft::{gradients_wanted, graft, without_gradients};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
-    /// Ours: one pass each, with its own backward.
+    /// Ours: one pass over memory each, with a hand-written backward pass.
     #[default]
     Fused,
     /// Plain Candle operations.
@@ -49,7 +49,7 @@ impl Form {
     }
 }
 
-/// For devices and types that [`Form::is_fused_for`] rules out.
+/// The error for devices and types that [`Form::is_fused_for`] rules out.
 fn not_fused(operation: &'static str, x: &Tensor) -> candle_core::Error {
     candle_core::Error::Msg(format!("{operation} is not fused for {:?} on {:?}", x.dtype(), x.device().location()))
 }

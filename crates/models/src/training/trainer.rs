@@ -27,7 +27,7 @@ use super::schedule;
 use crate::error::{Error, Result};
 use crate::parameters::Parameters;
 
-/// Trains, or goes on training, until the last step, the stop flag or an error.
+/// Trains, or resumes training, until the last step, the stop flag or an error.
 pub fn train<O: Objective>(objective: &O, config: &TrainConfig, run: &Path, options: Options<'_>) -> Result<Outcome> {
     config.validate()?;
     let _tidy = Tidy(objective.parameters());
