@@ -30,6 +30,7 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
     put!(out, "</p>\n");
     arms(out, report, &groups);
     for group in groups {
+        put!(out, "<h3>", { group[0].group }, "</h3>\n");
         table(out, report, group);
     }
     put!(out, "</div>\n");
@@ -79,8 +80,7 @@ fn arms(out: &mut Html, report: &Report, groups: &[&[Metric]]) {
 
 fn table(out: &mut Html, report: &Report, rows: &[Metric]) {
     let columns = columns(report, rows);
-    let title = rows.first().map_or("", |row| row.group.as_str());
-    put!(out, "<h3>", { title }, "</h3>\n<table class=\"metrics\"><thead><tr><th>Figure</th>");
+    put!(out, "<table class=\"metrics\"><thead><tr><th>Figure</th>");
     for arm in &columns {
         put!(out, "<th>", { arm }, "</th>");
     }
