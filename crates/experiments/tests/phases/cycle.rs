@@ -126,7 +126,8 @@ fn a_run_that_was_stopped_anywhere_ends_as_one_that_was_not() {
     // What it wrote can be read again.
     let page = fs::read_to_string(whole.join("report.html")).unwrap();
     assert!(page.contains("skill_0") && page.contains("</html>"));
-    report::Report::from_json(&fs::read_to_string(whole.join("report.json")).unwrap()).unwrap();
+    let report = report::Report::from_json(&fs::read_to_string(whole.join("report.json")).unwrap()).unwrap();
+    assert_eq!(report.problems(), Vec::<String>::new());
     let text = fs::read_to_string(whole.join("library.json")).unwrap();
     let library: Library = serde_json::from_str(&text).unwrap();
     let mut store = TermStore::new();

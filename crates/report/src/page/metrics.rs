@@ -30,6 +30,7 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
     put!(out, "</p>\n");
     arms(out, report, &groups);
     for group in groups {
+        put!(out, "<h3>", { group[0].group }, "</h3>\n");
         table(out, report, group);
     }
     put!(out, "</div>\n");
@@ -79,8 +80,7 @@ fn arms(out: &mut Html, report: &Report, groups: &[&[Metric]]) {
 
 fn table(out: &mut Html, report: &Report, rows: &[Metric]) {
     let columns = columns(report, rows);
-    let title = rows.first().map_or("", |row| row.group.as_str());
-    put!(out, "<h3>", { title }, "</h3>\n<table class=\"metrics\"><thead><tr><th>Figure</th>");
+    put!(out, "<table class=\"metrics\"><thead><tr><th>Figure</th>");
     for arm in &columns {
         put!(out, "<th>", { arm }, "</th>");
     }
@@ -109,10 +109,10 @@ fn row(out: &mut Html, metric: &Metric, columns: &[&str], papers: bool) {
         put!(out, " <span class=\"tag\" title=\"The programs contain the episode’s own future.\">oracle</span>");
     }
     put!(out, "</th>");
-    let best = metric.best();
+    let best = best_as_shown(metric);
     for arm in columns {
         let estimate = metric.value(arm);
-        cell(out, arm, estimate, estimate.is_some_and(|estimate| Some(estimate.mean) == best));
+        cell(out, arm, estimate, estimate.is_some_and(|estimate| Some(short(estimate.mean)) == best));
     }
     if papers {
         put!(out, "<td data-name=\"Paper\">");
@@ -123,6 +123,12 @@ fn row(out: &mut Html, metric: &Metric, columns: &[&str], papers: bool) {
         put!(out, "</td>");
     }
     put!(out, "<td class=\"note\"><small>", { metric.note }, "</small></td></tr>\n");
+}
+
+/// The best value of a row as it is printed; `None` if all values are printed alike, so that no reader looks for a difference.
+fn best_as_shown(metric: &Metric) -> Option<String> {
+    let best = short(metric.best()?);
+    metric.values.iter().any(|(_, estimate)| short(estimate.mean) != best).then_some(best)
 }
 
 fn cell(out: &mut Html, arm: &str, estimate: Option<Estimate>, is_best: bool) {
@@ -139,4 +145,28 @@ fn cell(out: &mut Html, arm: &str, estimate: Option<Estimate>, is_best: bool) {
         None => put!(out, "<small>", { NONE }, "</small>"),
     }
     put!(out, "</td>");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_are_printed_alike_are_both_bold_or_none_is() {
+        let metric = |means: &[f64]| Metric {
+            group: String::new(),
+            name: String::new(),
+            unit: String::new(),
+            better: Better::Lower,
+            oracle: false,
+            headline: false,
+            values: means.iter().map(|mean| (String::new(), Estimate::exact(*mean))).collect(),
+            paper: None,
+            note: String::new(),
+        };
+        assert_eq!(best_as_shown(&metric(&[1.9912, 1.9934])), None);
+        assert_eq!(best_as_shown(&metric(&[1.9912, 1.9934, 2.5])).as_deref(), Some("1.99"));
+        assert_eq!(best_as_shown(&metric(&[1.98, 1.99])).as_deref(), Some("1.98"));
+        assert_eq!(best_as_shown(&metric(&[1.98])), None);
+    }
 }
