@@ -43,29 +43,32 @@ pub(super) fn run(options: &PourArgs) -> Result<(), Failure> {
 }
 
 fn text(report: &PourReport, worst: usize) -> String {
-    let PourReport { demonstrated, litres, crossed, pairs, largest_return, .. } = report;
+    let PourReport { demonstrated, litres, constant, crossed, pairs, largest_return, .. } = report;
     let columns = [
         ("|R̂ − R|", Align::Left),
         ("demonstrated", Align::Right),
         ("paper", Align::Right),
         ("in litres", Align::Right),
+        ("constant", Align::Right),
         ("crossed", Align::Right),
     ];
-    let row = |name: String, paper: String, of: &dyn Fn(&Errors<Statistic>) -> String| {
-        vec![name, of(demonstrated), paper, of(litres), of(crossed)]
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut row = |name: String, paper: String, constant: f64, of: &dyn Fn(&Errors<Statistic>) -> Statistic| {
+        let [own, litres, crossed] = [demonstrated, litres, crossed].map(|errors| shown(&of(errors)));
+        rows.push(vec![name, own, paper, litres, format!("{constant:.3}"), crossed]);
     };
-    let depth = |(at, paper): (usize, f64)| {
-        row(format!("η_{}", at + 1), format!("{paper:.3}"), &|errors| shown(&errors.by_depth[at]))
-    };
-    let mut rows: Vec<Vec<String>> = PAPER_BY_DEPTH.into_iter().enumerate().map(depth).collect();
+    for (at, (paper, constant)) in PAPER_BY_DEPTH.into_iter().zip(&constant.by_depth).enumerate() {
+        row(format!("η_{}", at + 1), format!("{paper:.3}"), *constant, &|errors| errors.by_depth[at]);
+    }
     let paper = format!("{:.3} ± {:.3}", PAPER_SUP.0, PAPER_SUP.1);
-    rows.push(row("η_sup".to_owned(), paper, &|errors| shown(&errors.sup)));
-    rows.push(row("mean".to_owned(), "-".to_owned(), &|errors| shown(&errors.mean)));
+    row("η_sup".to_owned(), paper, constant.sup, &|errors| errors.sup);
+    row("mean".to_owned(), "-".to_owned(), constant.mean, &|errors| errors.mean);
     let nmi = report.seeds.iter().map(|seed| seed.clustering.nmi).sum::<f64>() / report.seeds.len().max(1) as f64;
     let judged_on = report.judged_on.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
     let mut text = format!(
         "{}\n{} seeds of the model, evaluated on demonstrations of seed {judged_on}, reward scale `{}`; {} demonstrated pairs \
-         with returns up to {:.3}, {} crossed pairs with returns up to {:.3}; NMI of z_T against role × depth, k = 16: {nmi:.3}\n",
+         with returns up to {:.3}, {} crossed pairs with returns up to {:.3}; NMI of z_T against role × depth, k = 16: {nmi:.3}\n`constant` \
+         predicts the mean return of training fragments of the same depth and first step.\n",
         table(&columns, &rows),
         report.seeds.len(),
         report.reward_scale.name(),
@@ -149,6 +152,7 @@ mod tests {
             settings: WorldModelSettings::default(),
             demonstrated: statistics(),
             litres: statistics(),
+            constant: numbers(),
             crossed: statistics(),
             pairs: (1400, 1),
             largest_return: (1.0, 1.0),

@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::errors::{Errors, WorstFragment};
 use self::errors::{errors, imagined, worst};
-use self::pairs::{Judged, Pair, crossed, demonstrated};
+use self::pairs::{Judged, Pair, constant, crossed, demonstrated};
 use crate::embeddings::latents;
 use crate::error::{Error, Result};
 use crate::matrix::{Statistic, statistic};
@@ -119,6 +119,8 @@ pub struct PourReport {
     pub demonstrated: Errors<Statistic>,
     /// The same in litres, which do not depend on the reward scale.
     pub litres: Errors<Statistic>,
+    /// Demonstrated pairs without a model: the mean return of training fragments of the same depth and first step.
+    pub constant: Errors<f64>,
     /// The stricter figure.
     pub crossed: Errors<Statistic>,
     /// How many pairs are demonstrated, and how many crossed.
@@ -139,15 +141,16 @@ pub fn recursive_pour(
 ) -> Result<Option<PourReport>> {
     let scale = options.reward_scale;
     let folder = tempfile::tempdir().map_err(Error::file(&std::env::temp_dir()))?;
-    let open = |name: &str, demos: &mut dyn Iterator<Item = Demo>| -> Result<Dataset> {
+    let open = |name: &str, demos: &[Demo]| -> Result<Dataset> {
         let place = folder.path().join(name);
-        let demos: Vec<Demo> = demos.map(|demo| demo.in_scale(scale)).collect();
-        recursive_pour::write_demos(&place, &demos)?;
+        recursive_pour::write_demos(&place, demos)?;
         Ok(Dataset::open(Root::Directory(place), &Overrides::default())?)
     };
+    let in_scale = |demos: Vec<Demo>| demos.into_iter().map(|demo| demo.in_scale(scale)).collect::<Vec<_>>();
     let judged = judged(options.demos, &options.judged_on);
-    let training = open("train", &mut recursive_pour::demos(options.training_demos, SEED_TRAIN).into_iter())?;
-    let evaluation = open("eval", &mut judged.iter().map(|one| one.demo.clone()))?;
+    let shown = in_scale(recursive_pour::demos(options.training_demos, SEED_TRAIN));
+    let training = open("train", &shown)?;
+    let evaluation = open("eval", &in_scale(judged.iter().map(|one| one.demo.clone()).collect()))?;
     let all: Vec<EpisodeId> = (0..training.episodes().len() as u32).map(EpisodeId).collect();
     let scales = Scales::over(&training, &[], &all)?;
     let index = FragmentIndex::of_all(training.spans(), FRAGMENT_STEPS, FRAGMENT_STRIDE)?;
@@ -204,6 +207,7 @@ pub fn recursive_pour(
         settings: settings.clone(),
         demonstrated: over(&seeds, |seed| &seed.demonstrated)?,
         litres: over(&seeds, |seed| &seed.litres)?,
+        constant: errors(&demonstrated, &constant(&shown, &demonstrated), |_| 1.0),
         crossed: over(&seeds, |seed| &seed.crossed)?,
         pairs: (demonstrated.len(), crossed.len()),
         largest_return: (largest(&demonstrated), largest(&crossed)),

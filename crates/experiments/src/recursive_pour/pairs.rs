@@ -1,6 +1,6 @@
 //! The pairs of a state and a fragment over which returns are compared.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dataset::recursive_pour::{Action, Demo, Depth, EnvState, FRAGMENT_STEPS, FRAGMENT_STRIDE, RewardScale};
 use models::noise::mix;
@@ -74,6 +74,21 @@ pub(super) fn crossed(judged: &[Judged], count: usize, scale: RewardScale) -> Re
     Ok(found)
 }
 
+/// A prediction without a model for demonstrated pairs: the mean return of the training fragments of the same depth that
+/// begin with the same step. A model that does no better has not learned what distinguishes one episode from another.
+pub(super) fn constant(training: &[Demo], pairs: &[Pair]) -> Vec<f64> {
+    let mut sums = BTreeMap::<(usize, usize), (f64, f64)>::new();
+    for demo in training {
+        for (start, rewards) in demo.rewards.windows(FRAGMENT_STEPS).enumerate() {
+            let (sum, count) = sums.entry((demo.depth.cups(), start)).or_default();
+            *sum += rewards.iter().copied().map(f64::from).sum::<f64>();
+            *count += 1.0;
+        }
+    }
+    let mean = |pair: &Pair| sums.get(&(pair.state.depth.cups(), pair.start)).map_or(0.0, |(sum, count)| sum / count);
+    pairs.iter().map(mean).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use dataset::recursive_pour::{self, DEMOS_PER_DEPTH, SEED_EVAL};
@@ -115,5 +130,17 @@ mod tests {
             let cups = one.state.depth.cups() as f64;
             assert!((one.truth * cups - other.truth * 4.0).abs() < 1e-5);
         }
+    }
+
+    #[test]
+    fn the_constant_prediction_is_the_mean_of_the_training_fragments() {
+        let pairs = demonstrated(&judged(1, &[12]), RewardScale::Depth).unwrap();
+        let training = recursive_pour::demos(3, 11);
+        let found = constant(&training, &pairs);
+        let of_depth_1: f32 = training.iter().filter(|demo| demo.depth.cups() == 1).map(Demo::total_return).sum();
+        assert!((found[0] - f64::from(of_depth_1) / 3.0).abs() < 1e-6, "a demo of depth 1 is one fragment");
+        let own = demonstrated(&judged(1, &[11]), RewardScale::Depth).unwrap();
+        let exact = constant(&recursive_pour::demos(1, 11), &own);
+        assert!(own.iter().zip(exact).all(|(pair, found)| (pair.truth - found).abs() < 1e-6));
     }
 }

@@ -21,6 +21,10 @@ pub struct WorldModelConfig {
     pub horizon: usize,
     /// d_z, numbers in a latent (paper, supplement B: 64).
     pub latent: usize,
+    /// n, by which states and actions are read as x, sin 2x, cos 2x, … sin 2ⁿx, cos 2ⁿx (ours: 0, as in the paper). A
+    /// network learns slowly what depends on small differences of its inputs, and waves make them large (Tancik et al. 2020,
+    /// "Fourier features let networks learn high frequency functions").
+    pub frequencies: usize,
     /// Units in the decoder's hidden layer (ours; what the paper's number of parameters leaves room for).
     pub decoder_hidden: usize,
     /// Whether there is a return head; it needs a dataset with rewards (paper: off on LIBERO, which has none).
@@ -82,6 +86,9 @@ pub const PRESETS: [(&str, &str); 4] = [
     ("m430", include_str!("../../presets/world_model/m430.toml")),
 ];
 
+/// The most octaves of waves: beyond them neighbouring numbers of single precision are a period apart.
+const MAX_FREQUENCIES: usize = 16;
+
 /// Units in the hidden layer of the return head.
 pub const RETURN_HIDDEN: usize = 128;
 
@@ -93,6 +100,7 @@ impl Default for WorldModelConfig {
             heads: 16,
             horizon: dataset::FRAGMENT_LENGTH,
             latent: 64,
+            frequencies: 0,
             decoder_hidden: 512,
             returns: false,
             discount: 0.99,
@@ -156,6 +164,9 @@ impl WorldModelConfig {
                 wrong.push(format!("`{name}` is {scale}, wanted more than 0"));
             }
         }
+        if self.frequencies > MAX_FREQUENCIES {
+            wrong.push(format!("`frequencies` is {}, wanted {MAX_FREQUENCIES} or fewer", self.frequencies));
+        }
         for (name, share) in
             [("balance", self.balance), ("discount", self.discount), ("imagined_share", self.imagined_share)]
         {
@@ -172,13 +183,19 @@ impl WorldModelConfig {
         Err(Error::Config(format!("the world model cannot be made: {}", wrong.join("; "))))
     }
 
+    /// As how many numbers a state or an action of so many numbers is read.
+    pub(super) fn waves_width(&self, count: usize) -> usize {
+        count * (1 + 2 * self.frequencies)
+    }
+
     /// How many numbers a model with these settings learns, without making it.
     pub fn parameters(&self, widths: Widths) -> usize {
         let linear = |inputs: usize, outputs: usize| inputs * outputs + outputs;
         let (width, latent) = (self.width, self.latent);
         let block = linear(width, 3 * width) + linear(width, width) + 2 * linear(width, 4 * width) - 3 * width;
         let block = block + 4 * width;
-        let inputs = linear(widths.features, width) + linear(widths.states, width) + linear(widths.actions, width);
+        let waves = |count: usize| linear(self.waves_width(count), width);
+        let inputs = linear(widths.features, width) + waves(widths.states) + waves(widths.actions);
         // Modalities, steps, and h₋₁.
         let learned = (3 + self.horizon + 1) * width;
         let heads = 2 * linear(width, 2 * latent);

@@ -1,6 +1,6 @@
 //! The weights of M_φ and its passes over fragments.
 
-use candle_core::{DType, Tensor};
+use candle_core::{D, DType, Tensor};
 
 use super::config::{RETURN_HIDDEN, WorldModelConfig};
 use super::gaussian::Gaussian;
@@ -67,8 +67,11 @@ impl WorldModel {
         let &WorldModelConfig { width, layers, heads, form, latent, decoder_hidden: hidden, .. } = config;
         let normal = Init::Normal(0.02);
         let mut linear = |name: &str, inputs, outputs| Linear::new(&mut scope.enter(name), inputs, outputs, form);
-        let (image, state, action) =
-            (linear("image", features, width)?, linear("state", states, width)?, linear("action", actions, width)?);
+        let (image, state, action) = (
+            linear("image", features, width)?,
+            linear("state", config.waves_width(states), width)?,
+            linear("action", config.waves_width(actions), width)?,
+        );
         let (posterior, prior) = (linear("posterior", width, 2 * latent)?, linear("prior", width, 2 * latent)?);
         let decoder_hidden = linear("decoder.hidden", latent, hidden)?;
         let decoder_features = linear("decoder.features", hidden, features)?;
@@ -154,7 +157,8 @@ impl WorldModel {
             )));
         }
         let dtype = self.start.dtype();
-        let modalities = [(&self.image, features), (&self.state, states), (&self.action, actions)];
+        let (states, actions) = (self.waves(states)?, self.waves(actions)?);
+        let modalities = [(&self.image, features), (&self.state, &states), (&self.action, &actions)];
         let modalities = modalities.map(|(linear, values)| linear.forward(&values.to_dtype(dtype)?.contiguous()?));
         let [image, state, action] = modalities;
         // [B, T, 3, width], all of a fragment in one row.
@@ -163,6 +167,19 @@ impl WorldModel {
         let embedding = time.broadcast_add(&self.modality.tracked_f32().unsqueeze(0)?)?.to_dtype(dtype)?;
         let tokens = (tokens + self.repeated(&embedding, fragments)?)?;
         Ok(tokens.reshape((fragments, steps * MODALITIES, width))?)
+    }
+
+    /// States or actions as they are read: x, sin 2x, cos 2x, … sin 2ⁿx, cos 2ⁿx, with n = `frequencies`.
+    ///
+    /// # Shapes
+    /// `values`: `[…, d]`; gives `[…, d·(1 + 2n)]`.
+    pub(super) fn waves(&self, values: &Tensor) -> Result<Tensor> {
+        let mut parts = vec![values.clone()];
+        for octave in 1..=self.config.frequencies {
+            let phase = (values * f64::from(1_u32 << octave))?;
+            parts.extend([phase.sin()?, phase.cos()?]);
+        }
+        Ok(if parts.len() == 1 { parts.swap_remove(0) } else { Tensor::cat(&parts, D::Minus1)? })
     }
 
     /// The prior from h.

@@ -267,6 +267,7 @@ fn sizes_are_those_of_the_formula() {
         with("tiny"),
         with("small"),
         WorldModelConfig { returns: true, projection: Some(24), horizon: 7, ..with("tiny") },
+        WorldModelConfig { frequencies: 3, ..with("tiny") },
     ];
     for config in configs {
         for widths in [WIDTHS, Widths { features: 768, states: 8, actions: 7 }] {
@@ -384,4 +385,32 @@ fn chosen_fragments_are_read_as_an_imagination_reads_them() {
     assert!(relative(term, &state) < 1e-5);
     let gradients = parameters.gradients(&loss.total.backward().unwrap()).unwrap();
     assert!(gradients.iter().all(Option::is_some));
+}
+
+#[test]
+fn states_are_read_as_waves_only_where_the_settings_say_so() {
+    assert_eq!(WorldModelConfig::default().frequencies, 0);
+    let with = |frequencies: usize| made(&WorldModelConfig { frequencies, ..golden_config(Form::default()) }, WIDTHS).1;
+    let values = Tensor::new(&[[[0.5_f32, -1.25]]], &Device::Cpu).unwrap();
+    let read =
+        |frequencies: usize| with(frequencies).waves(&values).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
+    assert_eq!(read(0), [0.5, -1.25]);
+    let wanted = [0.5, -1.25, 1_f32.sin(), (-2.5_f32).sin(), 1_f32.cos(), (-2.5_f32).cos()];
+    let wanted = [&wanted[..], &[2_f32.sin(), (-5_f32).sin(), 2_f32.cos(), (-5_f32).cos()]].concat();
+    for (found, wanted) in read(2).into_iter().zip(wanted) {
+        assert!((found - wanted).abs() < 1e-6, "{found} {wanted}");
+    }
+    // It trains and imagines like any other.
+    let config = WorldModelConfig { frequencies: 2, contrast: ContrastMode::None, ..golden_config(Form::default()) };
+    let (parameters, model) = made(&config, WIDTHS);
+    let loss = model.loss(&random_batch(4, 4), &random(6, &[4, 4, 8]), &[]).unwrap();
+    assert!(parameters.gradients(&loss.total.backward().unwrap()).unwrap().iter().all(Option::is_some));
+    let start = Start { features: random(6, &[4, 12]), states: random(7, &[4, 5]) };
+    let (cached, whole) = (
+        model.imagine(&start, &random(8, &[4, 5, 3]), None).unwrap(),
+        model.imagine_uncached(&start, &random(8, &[4, 5, 3]), None).unwrap(),
+    );
+    assert!(relative(&cached.states, &whole.states) < 1e-4);
+    let error = WorldModelConfig { frequencies: 17, ..WorldModelConfig::default() }.validate().unwrap_err().to_string();
+    assert!(error.contains("`frequencies` is 17, wanted 16 or fewer"), "{error}");
 }
