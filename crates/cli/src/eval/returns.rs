@@ -21,7 +21,7 @@ pub(super) fn run(options: &ReturnsArgs) -> Result<(), Failure> {
     let wanted = ReturnsOptions { cycle: &cycle, windows: options.windows as usize, seed: options.seed };
     let mut reports = Vec::new();
     for run in &options.runs {
-        let teacher = Teacher::load(&run, &device)?;
+        let teacher = Teacher::load(run, &device)?;
         let prepared = prepared(&options.data, &options.keys, teacher.loaded.record.model.horizon)?;
         reports.push((files::shown(run), compare_returns(&prepared, &teacher, wanted, &device)?));
     }

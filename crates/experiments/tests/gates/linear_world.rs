@@ -291,7 +291,7 @@ impl Evidence for LinearEvidence<'_> {
 
 /// A candidate whose calls cover [`BODY`] segments each, from these ones on.
 pub(crate) fn candidate(first_segments: &[usize], gain: f64) -> Candidate {
-    let term = language::TermStore::new().seq(&[]).unwrap();
+    let term = language::TermStore::new().text("a call");
     let place = |first: &usize| Place {
         program: 0,
         arguments: Vec::new(),

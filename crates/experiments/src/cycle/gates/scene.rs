@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn segments_are_merged_by_step_of_the_body() {
-        let expansion = language::TermStore::new().seq(&[]).unwrap();
+        let expansion = language::TermStore::new().text("a call");
         let place = |own: &[(usize, usize)]| Place {
             program: 0,
             arguments: Vec::new(),
