@@ -10,8 +10,9 @@
 //! what is left of it: the displacement still to come and the remaining steps, both on the grid of the alphabet
 //! ([`skills::SkillAlphabet::rest`]). A program thus never speaks of what is over.
 //!
-//! That makes one program for each frame. Equal ones are compiled once; on the embedded dataset 5 400 frames have about
-//! FRAMES different programs, and compiling them takes SECONDS seconds in a development build.
+//! That makes one program for each frame, and few are equal, because most steps move: the 2 226 frames of the embedded dataset
+//! have 1 995 different programs. Writing and compiling them takes about a second for each library in a development build
+//! (measured by the test `programs`, with other work on the machine); nothing else grows with the number of frames.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
