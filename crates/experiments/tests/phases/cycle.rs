@@ -121,7 +121,8 @@ fn a_run_that_was_stopped_anywhere_ends_as_one_that_was_not() {
     for (name, bytes) in &wanted {
         assert!(found[name] == *bytes, "{name} differs");
     }
-    assert!(wanted.keys().filter(|name| name.ends_with(".safetensors")).count() >= 9);
+    // A world model, an amortizer that learned its kernel, and an emitter and a decoder three times.
+    assert!(wanted.keys().filter(|name| name.ends_with(".safetensors")).count() >= 8);
 
     // What it wrote can be read again.
     let page = fs::read_to_string(whole.join("report.html")).unwrap();

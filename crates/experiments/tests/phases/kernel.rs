@@ -50,7 +50,8 @@ fn all_forms_of_the_kernel_make_similar_classes() {
         Classes::new(&prepared, &demonstrations, &teacher, &table, &cycle.classes, &kernel, 7).unwrap()
     };
     let exact = classes(KernelForm::MonteCarlo);
-    for (form, least) in [(KernelForm::MonteCarlo, 0.999), (KernelForm::Amortized, 0.85), (KernelForm::Separable, 0.2)] {
+    for (form, least) in [(KernelForm::MonteCarlo, 0.999), (KernelForm::Amortized, 0.85), (KernelForm::Separable, 0.2)]
+    {
         let found = classes(form);
         let compared = kernel_agreement(&found, &prepared, &demonstrations, &teacher, &table, &cycle.classes);
         let compared = compared.unwrap().unwrap();
@@ -153,7 +154,7 @@ fn settings_of_the_amortizer_are_chosen_on_training_episodes() {
     let mut world_model: WorldModelSettings = resolve("tiny", &["model.contrast=none".to_owned()]).unwrap();
     world_model.train.evaluate_every = 0;
     train_world_model(&prepared, &world_model, launch(&run, false, &mut |_| {}, None)).unwrap();
-    let cycle = cycle(&[]);
+    let cycle = cycle(&["classes.starts=4"]);
     let teacher = Teacher::load(&run, &Device::Cpu).unwrap().with_distances(&cycle);
     let tries = std::env::var("TRIES").unwrap_or_else(|_| "train.steps=100;train.steps=300".to_owned());
     for (at, sets) in tries.split(';').enumerate() {
