@@ -191,7 +191,7 @@ The exit code is 0 if the dataset is sound, also with warnings, and 2 if it is n
   refactor-vla data annotate runs/goal demos/new_episodes demos/new_episodes_skills
   refactor-vla data annotate skills.json demos/libero_goal demos/libero_goal_skills
 
-The copy has the column `skill_index`, the names in `meta/skills.json`, and the same as lerobot's
+The copy has the column `skill_index`, the names in `meta/skills.json`, and both again as lerobot's
 subtasks. Episodes that the run has seen get the skills that the run gave them; others are cut with
 the run's settings, and each segment gets the skill that replays its actions best.
 
