@@ -235,6 +235,29 @@ fn the_compiler_calls_entries_whose_body_lacks_arguments() {
     assert_eq!(World::traces_of(&compiled.programs), world.traces(&Library::new(), &programs));
 }
 
+#[test]
+fn an_entry_that_takes_the_rest_is_called_where_nothing_is_left() {
+    let mut world = World::new();
+    let text = "two = \\x. \\rest. seq[pick x, lift x, rest]\none = \\x. \\rest. seq[open x, rest]\n";
+    let library = Library::from_text(text, &world.store, &world.base).unwrap();
+    let texts = [
+        r#"seq[pick "a", lift "a", close "b"]"#,
+        r#"seq[close "b", pick "a", lift "a"]"#,
+        r#"seq[pick "a", lift "b"]"#,
+        r#"open "c""#,
+    ]
+    .map(String::from);
+    let programs = world.read(&texts);
+    let compiled = compile(&world.bind(&library, &programs), Strategy::Greedy).unwrap();
+    // One motion at the end is left as it is: nothing tells it from one in the middle.
+    assert_eq!(
+        compiled.programs.texts(),
+        [r#"two "a" (close "b")"#, r#"seq[close "b", two "a" seq[]]"#, r#"seq[pick "a", lift "b"]"#, r#"open "c""#]
+    );
+    assert_eq!(World::traces_of(&compiled.programs), world.traces(&Library::new(), &programs));
+    assert_eq!(compiled.entries[0].calls.len(), 2);
+}
+
 fn shown(programs: &Programs, terms: &[TermId]) -> Vec<String> {
     terms.iter().map(|&term| print(programs.store(), term)).collect()
 }
