@@ -21,10 +21,10 @@ use crate::embeddings::{amortized, amortized_windows, latents, seen_windows};
 use crate::error::{Error, Result};
 use crate::prepared::{HeldOut, Prepared, starts};
 use crate::reference::{DistanceSettings, Reference, lessons};
-use crate::run::{Launch, Loaded, Phase, Record, load_world_model, weights_hash};
 use crate::scores::quick_nmi;
 use crate::separable_phase::rows;
 use crate::settings::AmortizerSettings;
+use crate::trained::{Launch, Loaded, Phase, Record, load_world_model, weights_hash};
 use crate::windows::Windows;
 
 /// Pairs of training windows over which the mean of D_φ is taken.

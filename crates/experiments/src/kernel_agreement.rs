@@ -33,8 +33,8 @@ use crate::embeddings::{Embeddings, amortized, windows};
 use crate::error::{Error, Result};
 use crate::prepared::{Prepared, starts};
 use crate::reference::Reference;
-use crate::run::{Launch, Loaded, load_separable};
 use crate::separable_phase::{SeparableSettings, separable_signatures, train_separable};
+use crate::trained::{Launch, Loaded, load_separable};
 use crate::windows::Windows;
 
 /// Ranks of fewer fragments mean nothing.

@@ -1,13 +1,13 @@
-//! Phases on datasets, and what they are measured by.
+//! Phases on datasets, the loop that joins them, and their evaluation.
 //!
 //! ```text
 //! Source ──► Prepared ──► world_model_phase (A) ──► amortizer_phase (C) ──► scores
-//!            split, probe, labels      └── run directories ──┘
+//!            split, probe, labels      └── cycle: segments, classes, programs, gates, library, policy ──► report
 //! ```
-//! A [`Source`] is a dataset with its features, [`Prepared`] the same with a split, a probe and labels. The phases are
-//! objectives for the one trainer of `models`; each leaves a run directory that says how it was made and can be loaded again.
-//! On top of them are the experiments, each of which gives a value that can be written as JSON: the [`matrix`] of phase C,
-//! [`kernel_agreement`], [`motor_library`], [`returns`] and [`recursive_pour`]. Nothing here prints.
+//! A [`Source`] is a dataset with its features, [`Prepared`] the same with a split, a probe and labels. Phases are objectives
+//! for the one trainer of `models`; [`run_dir`] stores their results as stages, [`trained`] loads models again. [`cycle`] is
+//! the wake/sleep loop. The experiments on top ([`matrix`], [`kernel_agreement`], [`motor_library`], [`recursive_pour`],
+//! [`returns`]) each give a value that can be written as JSON. Nothing here prints.
 
 pub mod amortizer_phase;
 mod batches;
@@ -21,7 +21,6 @@ pub mod prepared;
 pub mod recursive_pour;
 pub mod reference;
 pub mod returns;
-pub mod run;
 pub mod run_dir;
 pub mod scores;
 pub mod separable_phase;
@@ -29,6 +28,7 @@ pub mod settings;
 pub mod source;
 pub mod summary;
 mod tables;
+pub mod trained;
 pub mod windows;
 pub mod world_model_phase;
 

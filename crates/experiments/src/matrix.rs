@@ -40,11 +40,11 @@ use serde_json::json;
 use crate::amortizer_phase::{Teacher, train_amortizer};
 use crate::error::{Error, Result, unless_interrupted};
 use crate::prepared::Prepared;
-use crate::run::Launch;
 use crate::run_dir::{RunDir, stored};
 use crate::scores::Scores;
 use crate::settings::{AmortizerSettings, WorldModelSettings};
 use crate::summary;
+use crate::trained::Launch;
 use crate::world_model_phase::train_world_model;
 
 pub(crate) use self::table::statistic;

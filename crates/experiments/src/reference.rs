@@ -14,7 +14,7 @@ use crate::cycle::demonstrations::Demonstrations;
 use crate::cycle::settings::CycleSettings;
 use crate::error::{Error, Result};
 use crate::prepared::{Prepared, starts};
-use crate::run::Loaded;
+use crate::trained::Loaded;
 use crate::windows::Windows;
 
 /// Windows that are handed to the world model at once; it imagines them in parts of its own.

@@ -14,8 +14,8 @@ use crate::amortizer_phase::Teacher;
 use crate::error::{Error, Result};
 use crate::prepared::Prepared;
 use crate::reference::{Reference, lessons};
-use crate::run::{Launch, Phase, Record};
 use crate::settings::AmortizerSettings;
+use crate::trained::{Launch, Phase, Record};
 use crate::windows::Windows;
 
 /// Windows that are encoded at once.

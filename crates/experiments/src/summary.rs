@@ -11,9 +11,9 @@ use crate::amortizer_phase::AmortizerObjective;
 use crate::embeddings::{amortized, latents, windows};
 use crate::error::Result;
 use crate::prepared::Prepared;
-use crate::run::{Loaded, Weights, load_amortizer_with, load_world_model_with};
 use crate::scores::{Scores, scores};
 use crate::settings::{AmortizerSettings, WorldModelSettings};
+use crate::trained::{Loaded, Weights, load_amortizer_with, load_world_model_with};
 use crate::world_model_phase::untrained;
 
 /// One row of a table of scores.

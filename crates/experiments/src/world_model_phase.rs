@@ -28,9 +28,9 @@ use crate::batches::{Batches, Order};
 use crate::embeddings::latents;
 use crate::error::{Error, Result};
 use crate::prepared::{HeldOut, Prepared, starts};
-use crate::run::{Launch, Phase, Record};
 use crate::scores::quick_nmi;
 use crate::settings::{BatchOrder, Returns, WorldModelSettings};
+use crate::trained::{Launch, Phase, Record};
 
 /// Fragments whose loss is evaluated at once; even, so that pairs stay whole.
 const CHUNK: usize = 128;

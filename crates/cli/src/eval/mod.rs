@@ -8,7 +8,7 @@ mod returns;
 
 use experiments::amortizer_phase::Teacher;
 use experiments::kernel_agreement::{FormScores, KernelOptions, KernelReport, kernel_agreement};
-use experiments::run::load_amortizer;
+use experiments::trained::load_amortizer;
 use models::kernel::KernelConfig;
 
 pub(crate) use self::args::EvalCommand;

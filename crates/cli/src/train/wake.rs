@@ -6,7 +6,7 @@ use compression::Library;
 use experiments::cycle::driver::{LIBRARY, SKILLS};
 use experiments::cycle::phases::Given;
 use experiments::cycle::{RunSettings, phases};
-use experiments::run::load_world_model;
+use experiments::trained::load_world_model;
 use serde_json::json;
 
 use super::args::WakeArgs;

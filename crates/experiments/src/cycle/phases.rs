@@ -19,9 +19,9 @@ use super::summary::PolicyResult;
 use crate::amortizer_phase::Teacher;
 use crate::error::{Error, Result, unless_interrupted};
 use crate::prepared::Prepared;
-use crate::run::Phase;
 use crate::run_dir::{json_bytes, write_json};
 use crate::settings::{AmortizerSettings, WorldModelSettings};
+use crate::trained::Phase;
 
 /// A library to write programs with. Without entries, programs are written with primitives and skills alone.
 #[derive(Clone, Debug, Default)]

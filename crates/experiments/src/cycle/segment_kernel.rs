@@ -20,9 +20,9 @@ use crate::embeddings::{Embeddings, amortized_windows};
 use crate::error::{Error, Result};
 use crate::prepared::Prepared;
 use crate::reference::Reference;
-use crate::run::{Launch, Loaded, load_amortizer, load_separable};
 use crate::separable_phase::{SeparableSettings, SeparableShape, separable_signatures, train_separable};
 use crate::settings::AmortizerSettings;
+use crate::trained::{Launch, Loaded, load_amortizer, load_separable};
 use crate::windows::Windows;
 
 /// A form of D_φ with the models that it needs.

@@ -22,9 +22,9 @@ use super::wake::Head;
 use crate::amortizer_phase::{Teacher, train_amortizer};
 use crate::error::{Error, Result};
 use crate::prepared::Prepared;
-use crate::run::{Launch, Phase};
 use crate::run_dir::{RunDir, read_json, write_json};
 use crate::settings::{AmortizerSettings, WorldModelSettings};
+use crate::trained::{Launch, Phase};
 use crate::world_model_phase::train_world_model;
 
 /// How a run is made.

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use dataset::{FRAGMENT_LENGTH, Overrides};
 use experiments::amortizer_phase::Teacher;
-use experiments::run::Launch;
+use experiments::trained::Launch;
 use experiments::world_model_phase::train_world_model;
 use experiments::{Device, FeatureChoice, Prepared, Source, WorldModelSettings, resolve};
 use models::training::distributed::Alone;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use experiments::cycle::wake::{Before, Head, HeldOutPrograms, Measure, TrainedHead, WakeData};
 use experiments::cycle::{Event, Extensions, RunOptions, run};
-use experiments::run::Launch;
+use experiments::trained::Launch;
 use experiments::{Device, Result};
 use models::training::distributed::Alone;
 

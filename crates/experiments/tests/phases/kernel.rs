@@ -10,14 +10,14 @@ use experiments::cycle::demonstrations::Demonstrations;
 use experiments::cycle::segment_kernel::SegmentKernel;
 use experiments::cycle::settings::CycleSettings;
 use experiments::kernel_agreement::{KernelOptions, kernel_agreement as compare_forms};
-use experiments::run::load_amortizer;
+use experiments::trained::load_amortizer;
 use experiments::windows::Windows;
 use experiments::world_model_phase::train_world_model;
 use experiments::{AmortizerSettings, Device, Prepared, WorldModelSettings, resolve};
+use models::Precision;
 use models::amortizer::Supervision;
 use models::kernel::KernelForm;
 use models::training::{Outcome, Progress};
-use models::Precision;
 
 use super::{launch, prepared, settings, source};
 

@@ -18,9 +18,9 @@ use experiments::amortizer_phase::{Teacher, train_amortizer};
 use experiments::cycle::demonstrations::Demonstrations;
 use experiments::kernel_agreement::{KernelOptions, kernel_agreement};
 use experiments::matrix::{Mode, Plan, matrix};
-use experiments::run::{Launch, Weights, load_amortizer, load_amortizer_with, load_world_model};
 use experiments::settings::Settings;
 use experiments::summary::{amortizer_rows, amortizer_scores, raw_windows, untrained_amortizer_scores};
+use experiments::trained::{Launch, Weights, load_amortizer, load_amortizer_with, load_world_model};
 use experiments::world_model_phase::train_world_model;
 use experiments::{AmortizerSettings, Device, Error, FeatureChoice, Prepared, Source, WorldModelSettings, resolve};
 use models::Parameters;
@@ -89,7 +89,7 @@ fn a_stopped_phase_goes_on_to_the_weights_of_an_unbroken_one() {
         let outcome = train_world_model(&prepared, &settings, launched).unwrap();
         assert!(matches!(&outcome, Outcome::Stopped(summary) if summary.step < 6), "{outcome:?}");
         let error = load_world_model(&broken, &Device::Cpu).err().unwrap().to_string();
-        assert!(error.contains("go on with `--resume`"), "{error}");
+        assert!(error.contains("continue it with `--resume`"), "{error}");
         let outcome = train_world_model(&prepared, &settings, launch(&broken, true, &mut |_| {}, None)).unwrap();
         assert!(matches!(&outcome, Outcome::Finished(summary) if summary.resumed_from.is_some()), "{outcome:?}");
         let weights = |run: &Path| std::fs::read(run.join("model.safetensors")).unwrap();
@@ -277,5 +277,5 @@ fn likely_mistakes_are_told_apart() {
     std::fs::create_dir(&others).unwrap();
     std::fs::write(others.join("letter.txt"), "dear").unwrap();
     let error = train_world_model(&prepared, &settings, launch(&others, false, &mut |_| {}, None)).unwrap_err();
-    assert!(error.to_string().ends_with("has other files in it"), "{error}");
+    assert!(error.to_string().ends_with("contains other files"), "{error}");
 }

@@ -9,12 +9,19 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 
-/// The curves of the world model, then of all models of each iteration.
+/// The curves of the world model, of the kernel that was trained on it, of the heads of each iteration, and of the heads of
+/// the policies that are compared at the end.
 pub(super) fn trainings(out: &Path, iterations: u32) -> Result<Vec<TrainingPhase>> {
     let mut found = vec![training(&out.join("world_model"), "world model", None)?];
-    for t in 1..=iterations {
-        for name in ["emitter", "decoder", "amortizer"] {
-            found.push(training(&out.join(format!("t{t}")).join(name), name, Some(t))?);
+    let iterations = (1..=iterations).map(|t| (format!("t{t}/"), String::new(), Some(t)));
+    let arms = ["with", "no_programs"].map(|arm| (format!("{arm}/"), format!(", {}", arm.replace('_', " ")), None));
+    let places = std::iter::once((String::new(), String::new(), None)).chain(iterations).chain(arms);
+    for (folder, suffix, t) in places {
+        for name in ["amortizer", "separable", "emitter", "decoder"] {
+            let run = out.join(format!("{folder}{name}"));
+            if run.join(metrics::FILE).is_file() {
+                found.push(training(&run, &format!("{name}{suffix}"), t)?);
+            }
         }
     }
     Ok(found)

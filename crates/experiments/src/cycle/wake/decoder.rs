@@ -17,7 +17,7 @@ use super::{Before, CHUNK, DecoderSettings, Head, HeldOutPrograms, Measure, Trai
 use super::{every, is_finished, trained};
 use crate::error::Result;
 use crate::prepared::starts;
-use crate::run::{Launch, Phase, load_decoder};
+use crate::trained::{Launch, Phase, load_decoder};
 
 /// Held-out frames that an evaluation during training looks at.
 const GLANCE: usize = 256;

@@ -16,7 +16,7 @@ use super::{Before, CHUNK, EmitterSettings, Head, HeldOutPrograms, Measure, Trai
 use super::{every, is_finished, trained};
 use crate::cycle::corpus::GOAL;
 use crate::error::Result;
-use crate::run::{Launch, Phase, load_emitter};
+use crate::trained::{Launch, Phase, load_emitter};
 
 /// Held-out frames that an evaluation during training looks at.
 const GLANCE: usize = 512;

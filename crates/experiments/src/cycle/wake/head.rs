@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Before, WakeData};
 use crate::error::Result;
-use crate::run::Launch;
+use crate::trained::Launch;
 
 /// A part of the policy that is trained by itself.
 pub trait Head {

@@ -31,8 +31,8 @@ pub use self::samples::Samples;
 use super::corpus::Written;
 use crate::error::{Error, Result};
 use crate::prepared::Prepared;
-use crate::run::{Launch, Phase, Record};
 use crate::settings::{Batch, PrecisionChoice};
+use crate::trained::{Launch, Phase, Record};
 
 /// Frames that are evaluated at once.
 const CHUNK: usize = 64;
