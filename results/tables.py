@@ -1,7 +1,10 @@
-"""Prints the tables of results/loop and results/motor_library from their JSON files. Nothing but the standard library.
+"""Prints the tables of the pages in results/ from their JSON files, for whatever seeds are there.
 
-python3 results/tables.py loop
-python3 results/tables.py motor_library
+usage: python3 results/tables.py loop|kernel|returns|motor_library
+
+With several seeds, measured values are means ± standard deviations and counts are listed by seed. With one seed, both are
+the values of that seed. Searches end at the limit of candidates that an iteration may judge, or when nothing gains 4 nats.
+Only the standard library is used.
 """
 
 import json
@@ -9,24 +12,46 @@ import statistics
 import sys
 from pathlib import Path
 
-SUITES, SEEDS = ("object", "spatial", "goal", "10"), (0, 1, 2)
+SUITES = ("object", "spatial", "goal", "10")
+FORMS = {"mc": "Monte Carlo", "separable_vpk": "separable", "amortized": "amortized (k_χ)"}
+REPLACEMENTS = {"stillness": "standing still", "failed_episode": "failed episode", "successful_episode": "successful episode"}
+CLASSES = {"behaviour": "D_φ", "actions": "actions"}
+ENDS = {"judged": "limit", "nothing_gains": "no gain"}
 
 
-def read(folder, suite):
-    return [json.loads((folder / f"libero_{suite}-{seed}.json").read_text()) for seed in SEEDS]
+# Reading and printing
+
+
+def runs_of(folder, suite):
+    """The JSON of all seeds of a suite, in the order of the seeds."""
+    paths = folder.glob(f"libero_{suite}-*.json")
+    return [json.loads(path.read_text()) for path in sorted(paths, key=lambda path: int(path.stem.rsplit("-", 1)[1]))]
+
+
+def suites_of(folder):
+    """All suites that have results, with their runs. Says how many seeds there are."""
+    found = {suite: runs for suite in SUITES if (runs := runs_of(folder, suite))}
+    for suite in SUITES:
+        print(f"libero_{suite}: n = {len(found.get(suite, []))}")
+    print()
+    return found
 
 
 def spread(values, digits=3):
-    """Mean ± standard deviation over the seeds."""
+    """Mean ± standard deviation over seeds, or the value of the only seed; a dash where nothing was measured."""
     values = list(values)
-    return f"{statistics.mean(values):.{digits}f} ± {statistics.stdev(values):.{digits}f}"
+    if not values or None in values:
+        return "–"
+    mean = f"{statistics.mean(values):.{digits}f}"
+    return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values):.{digits}f}"
 
 
 def each(values):
     return " / ".join(str(value) for value in values)
 
 
-def table(columns, rows):
+def table(title, columns, rows):
+    print(f"## {title}\n")
     print("| " + " | ".join(columns) + " |")
     print("|" + "---|" * len(columns))
     for row in rows:
@@ -34,129 +59,233 @@ def table(columns, rows):
     print()
 
 
-def refusals(candidates):
-    """How many the gates refused: by soundness, by return."""
-    judgements = [candidate["judgement"] for candidate in candidates if not candidate["judgement"]["admitted"]]
-    failed = lambda gate: sum(1 for one in judgements if figure(one, gate)["verdict"] == "failed")
-    return failed("soundness"), failed("returns")
+# Gates
 
 
-def figure(judgement, gate):
+def figure(candidate, gate):
     """What a gate measured about a candidate."""
-    return next(one for one in judgement["figures"] if one["gate"] == gate)
+    return next(one for one in candidate["judgement"]["figures"] if one["gate"] == gate)
 
 
-def is_motion(name, bodies):
-    body = bodies[name]
-    called = [other for other in bodies if other in body.replace("(", " ").split()]
-    return "skill_" in body or any(is_motion(other, bodies) for other in called)
+def rejections(candidates):
+    """How many candidates were rejected: in all, by soundness, by returns, and by returns although the mean is within ε."""
+    rejected = [one for one in candidates if not one["judgement"]["admitted"]]
+    soundness = [one for one in rejected if figure(one, "soundness")["verdict"] == "failed"]
+    returns = [figure(one, "returns") for one in rejected if figure(one, "returns")["verdict"] == "failed"]
+    uncertain = [one for one in returns if one["value"] is not None and one["value"] <= one["limit"]]
+    return len(rejected), len(soundness), len(returns), len(uncertain)
+
+
+def kinds(step):
+    return " + ".join(str(step["kinds"][kind]) for kind in ("several_motions", "partial_applications", "constants", "others"))
+
+
+def shortening(before, after):
+    return f"{before:.0f} → {after:.0f} ({100 * (after / before - 1):+.0f} %)".replace("-", "−")
+
+
+def lengths(step, first):
+    """Description lengths in training, library included, and of held-out demonstrations without and with the library."""
+    held_out = step["held_out"]
+    return (
+        shortening(sum(first["before"].values()), sum(step["after"].values())),
+        shortening(held_out["without_library"], held_out["with_library"]),
+    )
+
+
+def not_proposed(steps):
+    best = [step["not_proposed"]["best_gain"] for step in steps if step["not_proposed"]["best_gain"] is not None]
+    count = sum(step["not_proposed"]["count"] for step in steps)
+    return f"{count} ({max(best):.1f})" if best else str(count)
+
+
+# Pages
 
 
 def loop(folder):
-    rows, wake, kinds = [], [], []
-    for suite in SUITES:
-        runs = read(folder, suite)
-        judged = [[one for step in run["refactor"] for one in step["candidates"]] for run in runs]
-        entries = [run["refactor"][-1]["library"]["abstractions"] for run in runs]
-        motions = []
-        for library in entries:
-            bodies = {entry["name"]: entry["body"] for entry in library}
-            motions.append(sum(is_motion(name, bodies) for name in bodies))
-        before = [sum(run["refactor"][0]["before"].values()) for run in runs]
-        after = [sum(run["refactor"][-1]["after"].values()) for run in runs]
-        rows.append([
+    classes, kernels, judged, libraries, policies, tokens = [], [], [], [], [], []
+    for suite, runs in suites_of(folder).items():
+        value = lambda *keys: spread(at(run, keys) for run in runs)
+        classes.append([
             suite,
-            *(spread(run["skill_phases"][key] for run in runs) for key in ("purity", "nmi")),
-            f"{runs[0]['skill_phases']['boundary_f1']:.3f}",
-            each(map(len, judged)),
-            *(each(refusals(one)[at] for one in judged) for at in (0, 1)),
-            each(map(len, entries)),
-            each(motions),
-            each(f"−{100 * (1 - a / b):.0f} %" for a, b in zip(after, before)),
+            *(value("classes", by, score) for score in ("nmi", "purity") for by in ("kernel", "actions")),
+            each(run["skills"] for run in runs),
+            *(value("skill_phases", score) for score in ("nmi", "purity", "boundary_f1")),
         ])
-        for key, name in (("with_library", "with"), ("without_library", "without")):
-            scores = [run[key]["scores"] for run in runs]
-            value = lambda field: spread(one[field] for one in scores)
-            wake.append([
-                suite, name, value("velocity"), value("chunk"), value("own_chunk"),
-                each(f"{run[key]['rewriting']['rewritten']} of {run[key]['rewriting']['demonstrations']}" for run in runs),
-                each(f"{run[key]['rewriting']['entries_used']} of {run[key]['rewriting']['entries']}" for run in runs),
-            ])
-            kinds.append([suite, name, *map(value, (
-                "task_accuracy", "motion_accuracy", "structure_accuracy", "number_accuracy", "token_accuracy", "unknown", "exact", "task_exact",
+        kernels.append([
+            suite, each(run["kernel"]["segments"] for run in runs), value("kernel", "spearman"),
+            value("kernel", "phases", "nmi"), value("kernel", "reference_phases", "nmi"),
+        ])
+        steps = [run["refactor"] for run in runs]
+        candidates = [[one for step in run for one in step["candidates"]] for run in steps]
+        counts = [rejections(one) for one in candidates]
+        judged.append([
+            suite, each(len(one) for one in candidates), each(len({c["body"] for c in one}) for one in candidates),
+            *(each(count[which] for count in counts) for which in range(4)),
+            each(not_proposed(run) for run in steps),
+            each(", ".join(ENDS.get(step["end"], step["end"]) for step in run) for run in steps),
+        ])
+        libraries.append([
+            suite, each(len(run[-1]["library"]["abstractions"]) for run in steps), each(kinds(run[-1]) for run in steps),
+            each(rewriting(run) for run in runs),
+            *(each(lengths(run[-1], run[0])[which] for run in steps) for which in range(2)),
+        ])
+        for arm in ("with library", "without library", "no programs"):
+            measured = lambda name: spread(measure(run, arm, name) for run in runs)
+            policies.append([suite, arm, *map(measured, (
+                "chunk error", "velocity error", "chunk error, oracle programs", "velocity error, oracle programs",
             ))])
-    print("## Skills and library\n")
-    table(["suite", "purity", "NMI", "boundary F1", "judged", "refused: soundness", "refused: return", "entries",
-           "of motion", "nats"], rows)
-    print("## Decoder and policy\n")
-    table(["suite", "library", "velocity error", "chunk error", "chunk error, own programs", "rewritten", "entries used"], wake)
-    print("## Emitter\n")
-    table(["suite", "library", "tasks", "motions", "names and syntax", "numbers", "all tokens", "unknown", "exact", "task exact"], kinds)
-    print("## Change of the velocity error by the library\n")
-    changes = []
+            if arm != "no programs":
+                tokens.append([suite, arm, *map(measured, (
+                    "token accuracy", "task tokens", "names and syntax", "numbers", "unknown tokens", "exact tasks",
+                    "exact programs",
+                ))])
+    classes.append(mean_row(classes))
+    table("Classes and skills", ["suite", "NMI, k_χ", "NMI, actions", "purity, k_χ", "purity, actions", "skills", "NMI, skills",
+                                 "purity, skills", "boundary F1"], classes)
+    table("Agreement of k_χ with Monte Carlo", ["suite", "segments", "Spearman", "NMI, k_χ", "NMI, Monte Carlo"], kernels)
+    table("Candidates", ["suite", "judged", "distinct", "rejected", "by soundness", "by returns", "mean within ε",
+                         "not proposed (best gain)", "iterations ended with"], judged)
+    table("Library", ["suite", "entries", "several motions + partial applications + constants + others",
+                      "demonstrations rewritten", "nats, training", "nats, held-out"], libraries)
+    table("Policies", ["suite", "arm", "chunk error", "velocity error", "chunk error, oracle", "velocity error, oracle"], policies)
+    table("Token accuracies", ["suite", "arm", "all tokens", "tasks", "names and syntax", "numbers", "unknown", "exact tasks",
+                               "exact programs"], tokens)
+
+
+def at(value, keys):
+    for key in keys:
+        value = value[key]
+    return value
+
+
+def mean_row(rows):
+    """The means of the columns that are measured values, over suites."""
+    cells = []
+    for column in zip(*rows):
+        try:
+            mean = statistics.mean(float(cell.split(" ± ")[0]) for cell in column)
+            cells.append(f"{mean:.3f}" if "." in column[0] else "")
+        except ValueError:
+            cells.append("")
+    return ["mean", *cells[1:]]
+
+
+def arm_of(run, name):
+    return next(arm for arm in run["arms"] if arm["name"] == name)
+
+
+def measure(run, arm, name):
+    return next((one["value"] for one in arm_of(run, arm)["measures"] if one["name"] == name), None)
+
+
+def rewriting(run):
+    found = arm_of(run, "with library")["rewriting"]
+    return f"{found['rewritten']} of {found['demonstrations']}"
+
+
+def kernel(folder):
+    rows = []
     for suite in SUITES:
-        scores = [(run["with_library"]["scores"], run["without_library"]["scores"]) for run in read(folder, suite)]
-        found = [one["velocity"] - other["velocity"] for one, other in scores]
-        # Student's 0.95 quantile with two degrees of freedom.
-        reach = 2.92 * statistics.stdev(found) / len(found) ** 0.5
-        mean = statistics.mean(found)
-        changes.append([suite, each(f"{change:+.3f}" for change in found), f"{mean:+.3f}",
-                        f"{mean - reach:+.3f} to {mean + reach:+.3f}"])
-    table(["suite", "by seed", "mean", "90 % interval"], changes)
+        path = folder / f"libero_{suite}.json"
+        if not path.exists():
+            continue
+        report = json.loads(path.read_text())
+        reference = report["forms"][0]["seconds_per_pair"]
+        for form in report["forms"]:
+            seconds = form["seconds_per_pair"]
+            rows.append([
+                suite, FORMS.get(form["form"], form["form"]),
+                *(spread([form[key]]) for key in ("spearman", "nmi_phase", "nmi_task")),
+                f"{1e6 * seconds:.2f}", "1" if seconds == reference else f"1/{reference / seconds:.0f}",
+            ])
+    table("Forms of D_φ", ["suite", "form", "Spearman", "phase NMI", "task NMI", "µs per pair", "of Monte Carlo's time"], rows)
+
+
+def returns(folder):
+    reports = json.loads((folder / "returns.json").read_text())
+    found = [report["found"] for report in reports]
+    row = lambda name, value, digits=2: [name, *(f"{value(one):.{digits}f}" for one in found)]
+    rows = [
+        row("AUC, windows", lambda one: one["auc_windows"]),
+        row("AUC, episodes", lambda one: one["auc_episodes"]),
+        row("AUC, first of the windows", lambda one: one["auc_by_place"][0]),
+        row("AUC, last of the windows", lambda one: one["auc_by_place"][-1]),
+        row("mean imagined return, successes", lambda one: one["successes"]["errors"]["imagined"]),
+        row("mean true return, successes", lambda one: one["successes"]["errors"]["truth"]),
+        row("mean absolute error, successes", lambda one: one["successes"]["errors"]["mean_absolute_error"]),
+        row("mean imagined return, failures", lambda one: one["failures"]["errors"]["imagined"]),
+        row("mean true return, failures", lambda one: one["failures"]["errors"]["truth"]),
+        row("mean absolute error, failures", lambda one: one["failures"]["errors"]["mean_absolute_error"]),
+        row("Pearson correlation", lambda one: one["calibration"]["pearson"]),
+        row("Spearman correlation", lambda one: one["calibration"]["spearman"]),
+        row("expected calibration error", lambda one: one["calibration"]["expected_calibration_error"]),
+    ]
+    columns = [f"trained on {report['trained_on']}" for report in reports]
+    table("Imagined returns", ["", *columns], rows)
+    rows = []
+    for which, name in enumerate(REPLACEMENTS.values()):
+        worth = [one["worth"][which] for one in found]
+        assert all(REPLACEMENTS[one["replacement"]] == name for one in worth)
+        rows.append([name, *(f"{one['rejected']} of {one['candidates']} ({one['change']:.3f})" for one in worth)])
+    table("Rejected by the return gate (mean change of return)", ["replacement", *columns], rows)
 
 
 def motor_library(folder):
-    strict, skills = [], []
-    for suite in SUITES:
-        runs = [report[0] for report in read(folder, suite)]
+    strict, skills, libraries, entries = [], [], [], []
+    for suite, reports in suites_of(folder).items():
+        runs = [report[0] for report in reports]
         for run in runs[0]["strict"]["runs"]:
-            cells = run["cells"]
-            count = lambda key: each(cell[key] for cell in cells)
-            strict.append([suite, "yes" if run["aligned"] else "no", count("per_emitted_token"), count("per_call_token"),
-                           count("total"), count("total_with_symbols")])
-        for at, name in enumerate(("D_φ", "actions")):
-            libraries = [run["skills"][at] for run in runs]
-            refactored = [library["refactored"] for library in libraries]
-            nats = [1 - sum(one["after"].values()) / sum(one["before"].values()) for one in refactored]
+            count = lambda key: each(cell[key] for cell in run["cells"])
+            strict.append([suite, "yes" if run["aligned"] else "no", *map(count, (
+                "per_emitted_token", "per_call_token", "total", "total_with_symbols",
+            ))])
+        for which, name in enumerate(CLASSES.values()):
+            found = [run["skills"][which] for run in runs]
+            assert all(CLASSES[one["tokens"]] == name for one in found)
+            steps = [one["refactored"] for one in found]
+            counts = [rejections(step["candidates"]) for step in steps]
+            held_out = [run["demonstrations"][1] for run in runs]
             skills.append([
-                suite, name,
-                each(len(one["candidates"]) for one in refactored),
-                *(each(refusals(one["candidates"])[gate] for one in refactored) for gate in (0, 1)),
-                each(len(library["entries"]) for library in libraries),
-                each(library["of_several_motions"] for library in libraries),
-                each(f"−{100 * share:.0f} %" for share in nats),
-                each(f"{library['rewritten'][1]} of {run['demonstrations'][1]}" for library, run in zip(libraries, runs)),
-                *(spread(library["phases"][key] for library in libraries) for key in ("purity", "nmi")),
-                spread((library["replay"]["action_error"] for library in libraries)),
+                suite, name, each(one["skills"] for one in found),
+                *(spread(one["phases"][key] for one in found) for key in ("nmi", "purity")),
+                spread(one["replay"]["action_error"] for one in found),
             ])
-    print("## Strict tokens\n")
-    table(["suite", "DTW", "per emitted token", "per call token", "in all", "of those, with a motor symbol"], strict)
-    print("## Skills\n")
-    table(["suite", "classes by", "judged", "refused: soundness", "refused: return", "entries", "of several motions", "nats",
-           "held-out motions that call it", "purity", "NMI", "action error"], skills)
-    print("## Entries of several motions, seed 0, classes by D_φ\n")
-    rows = []
-    for suite in SUITES:
-        for entry in read(folder, suite)[0][0]["skills"][0]["entries"]:
-            judgement = entry["judgement"]
-            if entry["motions"] > 1 and judgement:
-                soundness, returns = figure(judgement, "soundness"), figure(judgement, "returns")
-                rows.append([
-                    suite, f"`{entry['entry']['name']}`", str(entry["motions"]), str(entry["entry"]["uses"]),
-                    f"{entry['entry']['gain']:.1f}",
+            libraries.append([
+                suite, name, each(len(step["candidates"]) for step in steps),
+                *(each(count[index] for count in counts) for index in (1, 2)),
+                each(not_proposed([step]) for step in steps), each(ENDS.get(step["end"], step["end"]) for step in steps),
+                each(len(one["entries"]) for one in found), each(kinds(step) for step in steps),
+                *(each(lengths(step, step)[index] for step in steps) for index in range(2)),
+                each(f"{one['rewritten'][1]} of {count}" for one, count in zip(found, held_out)),
+            ])
+        for one in runs[0]["skills"][0]["entries"]:
+            if one["motions"] > 1 and one["judgement"]:
+                soundness, change = figure(one, "soundness"), figure(one, "returns")
+                entry = one["entry"]
+                entries.append([
+                    suite, f"`{entry['name']}`", str(one["motions"]), str(entry["uses"]), f"{entry['gain']:.1f}",
                     f"{soundness['value']:.2f} ({soundness['limit']:.2f})",
-                    f"{returns['value']:.3f} to {returns['high']:.3f} ({returns['limit']:.3f})",
-                    f"{returns['details']['control']:.3f}",
-                    f"`{entry['entry']['body']}`",
+                    f"{change['value']:.3f} to {change['high']:.3f} ({change['limit']:.3f})",
+                    f"{change['details']['control']:.3f}", f"`{entry['body']}`",
                 ])
-    table(["suite", "entry", "motions", "uses", "nats", "mean D_φ (ε_t)", "change of return (ε)", "standing still", "body"], rows)
+    table("Strict tokens", ["suite", "DTW", "per emitted token", "per call token", "in all", "of those, with a motor symbol"],
+          strict)
+    table("Skills", ["suite", "classes by", "skills", "NMI", "purity", "action error"], skills)
+    table("Libraries", ["suite", "classes by", "judged", "rejected by soundness", "by returns", "not proposed (best gain)",
+                        "ended with", "entries", "several motions + partial applications + constants + others",
+                        "nats, training", "nats, held-out", "held-out motions that call it"], libraries)
+    table("Entries of several motions, first seed, classes by D_φ",
+          ["suite", "entry", "motions", "uses", "nats", "worst step's D_φ (ε_t)", "change of return (ε)", "standing still", "body"],
+          entries)
 
 
 def main():
-    what = {"loop": loop, "motor_library": motor_library}
-    if len(sys.argv) != 2 or sys.argv[1] not in what:
+    pages = {page.__name__: page for page in (loop, kernel, returns, motor_library)}
+    if len(sys.argv) != 2 or sys.argv[1] not in pages:
         sys.exit(__doc__)
-    what[sys.argv[1]](Path(__file__).parent / sys.argv[1])
+    pages[sys.argv[1]](Path(__file__).parent / sys.argv[1])
 
 
-main()
+if __name__ == "__main__":
+    main()

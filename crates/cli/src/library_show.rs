@@ -99,7 +99,10 @@ fn read(path: &Path) -> Result<LibraryFile, Failure> {
         }
     };
     let mut value: Value = serde_json::from_str(&text).map_err(none)?;
-    // What an iteration found has a library among other things.
+    // A stage stores its result next to its inputs, and the result of an iteration has a library among other things.
+    if let Some(result) = value.get_mut("result") {
+        value = result.take();
+    }
     let library = match value.get_mut("library") {
         Some(library) => library.take(),
         None => value,

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use experiments::cycle::class_scores::KernelAgreement;
 use experiments::cycle::driver::SUMMARY;
 use experiments::cycle::summary::{PolicyResult, Rewriting};
 use experiments::cycle::wake::value_of;
@@ -33,10 +34,10 @@ pub(crate) struct RunArgs {
     pub(crate) each: bool,
     #[command(flatten)]
     pub(crate) features: FeatureArgs,
-    /// The directory to make: settings, models, library, report
+    /// Directory for settings, models, library and report (created, or resumed with `--resume`)
     #[arg(long, value_name = "RUN")]
     pub(crate) out: PathBuf,
-    /// Sizes and lengths: `demo`, `tiny`, `small`, `m188`, `m430`, or a TOML file of differences
+    /// Preset of model sizes and training lengths: `demo`, `tiny`, `small`, `gpu`, `m188`, `m430`, or a TOML file
     #[arg(long, value_name = "PRESET", default_value = "small")]
     pub(crate) preset: String,
     #[command(flatten)]
@@ -55,7 +56,7 @@ impl RunArgs {
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("sets", of_sections))]
 pub(crate) struct DemoArgs {
-    /// The directory to make
+    /// Directory for the results (created, or resumed with `--resume`)
     #[arg(long, value_name = "RUN", default_value = "demo-run")]
     pub(crate) out: PathBuf,
     #[command(flatten)]
@@ -157,32 +158,54 @@ fn print_json(made: &[(PathBuf, RunSummary)]) -> Result<(), Failure> {
     files::print(&files::json_bytes(&all)?)
 }
 
-/// A run in words.
+/// The summary of a run for a terminal.
 fn story(out: &Path, summary: &RunSummary) -> String {
     let (learned, held_out) = summary.demonstrations;
     let library = summary.refactor.last().map(|last| &last.library);
     let entries = library.map_or(0, compression::Library::len);
     let judged: usize = summary.refactor.iter().map(|one| one.candidates.len()).sum();
+    let labels = summary.labels.as_deref().unwrap_or("no labels were used");
     let mut text = format!(
-        "{}: learned from {learned} demonstrations, judged on {held_out} others\n\n\
-         Skills: {} stretches of motion fall into {} classes that do the same thing.\n",
+        "{}: trained on {learned} demonstrations, evaluated on {held_out} held-out ones; {labels}\n\n\
+         Skills: {} segments of motion form {} skills.\n",
         summary.dataset, summary.segments, summary.skills
     );
     if let Some(phases) = &summary.skill_phases {
         let _ = writeln!(
             text,
-            "On held-out frames they agree with the true phases: purity {:.3}, NMI {:.3}; F1 of the cuts {:.3}.",
+            "Agreement with the true phases on held-out frames: purity {:.3}, NMI {:.3}; F1 of the cuts {:.3}.",
             phases.purity, phases.nmi, phases.boundary_f1
+        );
+    }
+    if let Some(matched) = &summary.classes {
+        let (ours, theirs) = (matched.kernel.nmi, matched.actions.nmi);
+        let _ = writeln!(
+            text,
+            "Classes under the kernel: NMI {ours:.3}; classes by the actions of the same segments: {theirs:.3}."
+        );
+    }
+    if let Some(KernelAgreement { form, spearman: Some(spearman), pairs, .. }) = &summary.kernel {
+        let name = form.name();
+        let _ = writeln!(
+            text,
+            "The {name} kernel agrees with Monte Carlo at ρ = {spearman:.3} over {pairs} held-out pairs."
         );
     }
     if let (Some(first), Some(last)) = (summary.refactor.first(), summary.refactor.last()) {
         let _ = writeln!(
             text,
-            "\nLibrary: of {judged} candidate programs {entries} passed the gates and are used. All programs together take {:.0} nats \
-             instead of {:.0}, {:.0} of them the library itself.",
+            "\nLibrary: {judged} candidates were judged, and the library has {entries} entries. All programs together take {:.0} nats \
+             instead of {:.0}, of which the library itself takes {:.0}.",
             last.after.total(),
             first.before.total(),
             last.after.library
+        );
+    }
+    if let Some(found) = summary.refactor.last().and_then(|last| last.held_out) {
+        let (without, with) = found.per_demonstration();
+        let _ = writeln!(
+            text,
+            "A held-out demonstration takes {with:.1} nats with the library and {without:.1} without it."
         );
     }
     for entry in library.iter().flat_map(|library| library.entries()) {

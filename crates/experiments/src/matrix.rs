@@ -243,8 +243,8 @@ impl Plan<'_> {
             if !run.join(MODEL).exists() {
                 let mut settings = self.world_model.clone();
                 settings.model.contrast = contrast;
-                let mut tell = |told: &Progress| progress("world model", told);
-                let outcome = train_world_model(prepared, &settings, self.launch(&run, seed, &mut tell))?;
+                let mut observer = |reading: &Progress| progress("world model", reading);
+                let outcome = train_world_model(prepared, &settings, self.launch(&run, seed, &mut observer))?;
                 if matches!(outcome, Outcome::Stopped(_)) {
                     return Err(Error::Interrupted);
                 }
@@ -259,8 +259,8 @@ impl Plan<'_> {
             let run = folder.join(if vision { "amortizer-vision" } else { "amortizer" });
             if !run.join(MODEL).exists() {
                 let settings = self.student(vision, mode.supervision());
-                let mut tell = |told: &Progress| progress("amortizer", told);
-                let launch = self.launch(&run, seed, &mut tell);
+                let mut observer = |reading: &Progress| progress("amortizer", reading);
+                let launch = self.launch(&run, seed, &mut observer);
                 let outcome = train_amortizer(prepared, &settings, teacher.as_ref(), launch)?;
                 if matches!(outcome, Outcome::Stopped(_)) {
                     return Err(Error::Interrupted);

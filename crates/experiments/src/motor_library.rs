@@ -126,7 +126,7 @@ pub struct MotorReport {
     pub skills: Vec<SkillLibrary>,
 }
 
-/// Runs the experiment. `None` if it was told to stop.
+/// Runs the experiment. `None` if the user interrupted it.
 ///
 /// # Errors
 /// On a world model of other features, or one that has learned from what is held out.

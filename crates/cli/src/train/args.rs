@@ -9,17 +9,18 @@ use crate::args::KeyArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TrainCommand {
-    /// Phase A: a world model of fragments, whose latents say what a fragment does
+    /// Phase A: train a world model
     #[command(after_help = "Examples:
   refactor-vla train world-model --out runs/a
   refactor-vla train world-model --out runs/a --resume
   refactor-vla train world-model --dataset demos/libero_goal --features features \\
       --preset m188 --set model.contrast=episode_contrast --device cuda:0 --out runs/a
 
-Ctrl-C writes a checkpoint and ends the run; `--resume` goes on with the result of a run that was
-never stopped. Several processes train together when `torchrun` or `srun` starts them.")]
+Safe to interrupt at any time; `--resume` continues and gives the same result. The model is in
+RUN/world_model, where `run --out RUN --resume` finds it. Several processes train together when
+`torchrun` or `srun` starts them.")]
     WorldModel(WorldModelArgs),
-    /// Phase C: an amortizer, which embeds fragments so that what does the same is close
+    /// Phase C: train an amortizer, an embedding that places behaviourally equivalent fragments close together
     #[command(after_help = "Examples:
   refactor-vla train amortizer --teacher runs/a --out runs/c
   refactor-vla train amortizer --teacher runs/a --vision --out runs/c-vision
@@ -29,9 +30,9 @@ It learns from the world model that `--teacher` names: the distances of its beha
 its latents with `--set supervision=distillation`. With `supervision` set to `task_index` or to
 `episode_contrast` it learns without one.")]
     Amortizer(AmortizerArgs),
-    /// Phase B: an emitter of programs and a decoder of actions, with a library or without
+    /// Phase B: train the policy (emitter and decoder), with a library or without
     #[command(after_help = "Examples:
-  refactor-vla train world-model --set model.contrast=none --out runs/a
+  refactor-vla train world-model --out runs/a
   refactor-vla train wake --world-model runs/a --out runs/b
   refactor-vla train wake --preset demo --world-model demo-run --library demo-run \\
       --set wake.emitter.train.steps=600 --out runs/longer
@@ -50,10 +51,10 @@ pub(crate) struct WorldModelArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AmortizerArgs {
-    /// The run of the world model to learn from
+    /// Run of the world model to learn from
     #[arg(long, value_name = "RUN")]
     pub(crate) teacher: Option<PathBuf>,
-    /// Let it see the pictures' features, not states and actions alone
+    /// Use the visual features in addition to states and actions
     #[arg(long)]
     pub(crate) vision: bool,
     #[command(flatten)]
@@ -63,10 +64,10 @@ pub(crate) struct AmortizerArgs {
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("sets", of_sections))]
 pub(crate) struct WakeArgs {
-    /// The run of the world model that says which motions turn out alike, or a run of the whole loop
+    /// Run of the world model whose distances define the skills, or a run of the whole loop
     #[arg(long, value_name = "RUN")]
     pub(crate) world_model: PathBuf,
-    /// The library to write programs with: a JSON file, or the directory of a run [default: none]
+    /// Library to write programs with: a JSON file or the directory of a run [default: none]
     #[arg(long, value_name = "FILE")]
     pub(crate) library: Option<PathBuf>,
     #[command(flatten)]
@@ -76,12 +77,12 @@ pub(crate) struct WakeArgs {
 /// What all phases take.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PhaseArgs {
-    /// The directory to make: checkpoints, metrics, the model
+    /// Run directory for checkpoints, metrics and the model (created, or resumed with `--resume`)
     #[arg(long, value_name = "RUN")]
     pub(crate) out: PathBuf,
     #[command(flatten)]
     pub(crate) data: SourceArgs,
-    /// Sizes and lengths: `tiny`, `pour`, `small`, `m188`, `m430`, or a TOML file of differences
+    /// Preset of model sizes and training lengths: `tiny`, `small`, `gpu`, `m188`, `m430`, or a TOML file
     #[arg(long, value_name = "PRESET", default_value = "small")]
     pub(crate) preset: String,
     #[command(flatten)]
@@ -96,17 +97,17 @@ pub(crate) struct HowArgs {
     /// Change a setting, such as `train.steps=100` or `model.layers=2`; may be given several times
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) sets: Vec<String>,
-    /// Go on with the run in the directory, if there is one
+    /// Resume the run in the output directory
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Of weights, batches and noise: the same seed gives the same result
+    /// Random seed for weights, batches and noise
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) compute: ComputeArgs,
 }
 
-/// Where a command computes, and how it tells what it found.
+/// Where a command computes, and how it prints its result.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ComputeArgs {
     /// `auto`, `cpu` or `cuda:N`
@@ -137,14 +138,14 @@ pub(crate) struct SourceArgs {
 /// Where features come from.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct FeatureArgs {
-    /// Whose features: a name such as `dinov2-small cls`, or `pixels:SIDE`, which needs no weights
-    /// [default: the only ones that are there]
+    /// Encoder whose cached features to use, such as `dinov2-small cls`, or `pixels:SIDE`, which needs no weights
+    /// [default: auto-detected if there is exactly one]
     #[arg(long, value_name = "ENCODER")]
     pub(crate) encoder: Option<String>,
-    /// The directory that `refactor-vla features --cache` filled [default: the same as there]
+    /// Directory that `refactor-vla features --cache` filled [default: the same as there]
     #[arg(long, value_name = "DIR")]
     pub(crate) features: Option<PathBuf>,
-    /// Episodes of each task to judge by, not to learn from [default: 2, or 1 if there are fewer than 5]
+    /// Held-out episodes per task [default: 2, or 1 if there are fewer than 5]
     #[arg(long, value_name = "N")]
     pub(crate) hold_out: Option<std::num::NonZeroUsize>,
     /// Choose settings without looking at the held-out episodes: set them aside, and hold out the last remaining episode of

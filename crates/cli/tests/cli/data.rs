@@ -281,7 +281,11 @@ fn still_run(made: &Made) {
         "grid_error": grid_error,
     });
     fs::create_dir(made.path("run")).unwrap();
-    fs::write(made.path("run/config.json"), r#"{"settings": {"cycle": {"segments": {}}}}"#).unwrap();
+    fs::write(
+        made.path("run/config.json"),
+        r#"{"settings": {"world_model": {}, "wake": {}, "cycle": {"segments": {}}}}"#,
+    )
+    .unwrap();
     fs::write(made.path("run/skills.json"), alphabet.to_string()).unwrap();
 }
 
@@ -312,7 +316,11 @@ fn runs_that_cannot_annotate() {
     let annotate = |run: &str, dataset: &str| made.run(&["data", "annotate", run, dataset, "./annotated"]).shown();
     insta::assert_snapshot!("a_run_that_is_not_there", annotate("./nothing", "./pour"));
     fs::create_dir(made.path("begun")).unwrap();
-    fs::write(made.path("begun/config.json"), r#"{"settings": {"cycle": {"segments": {}}}}"#).unwrap();
+    fs::write(
+        made.path("begun/config.json"),
+        r#"{"settings": {"world_model": {}, "wake": {}, "cycle": {"segments": {}}}}"#,
+    )
+    .unwrap();
     insta::assert_snapshot!("a_run_that_is_not_finished", annotate("./begun", "./pour"));
     insta::assert_snapshot!("a_dataset_as_a_run", annotate("./pour", "./pour"));
     still_run(&made);

@@ -13,7 +13,7 @@ pub(crate) const LIBRARY: &str = r#"{"version": 1, "next": 3, "abstractions": [
 ]}"#;
 
 /// What `train wake` writes before all else, in short.
-const WAKE: &str = r#"{"phase": "wake", "settings": {"cycle": {"iterations": 1}}}"#;
+const WAKE: &str = r#"{"settings": {"amortizer": {}, "wake": {}, "cycle": {"iterations": 1}}}"#;
 
 #[test]
 fn the_library_of_a_run() {
@@ -32,9 +32,10 @@ fn the_library_of_a_run() {
 
 #[test]
 fn an_unfinished_run_shows_its_newest_library() {
-    let empty = r#"{"library": {"version": 1, "next": 0, "abstractions": []}, "epsilon": 0.1}"#;
-    let step = format!(r#"{{"library": {LIBRARY}, "epsilon": 0.1}}"#);
-    let folder = folder(&[("config.json", LOOP), ("t1/refactor.json", empty), ("t2/wake.json", "{}")]);
+    let empty =
+        r#"{"inputs": {}, "result": {"library": {"version": 1, "next": 0, "abstractions": []}, "epsilon": 0.1}}"#;
+    let step = format!(r#"{{"inputs": {{}}, "result": {{"library": {LIBRARY}, "epsilon": 0.1}}}}"#);
+    let folder = folder(&[("config.json", LOOP), ("t1/refactor.json", empty), ("t2/policy.json", "{}")]);
     let path = folder.path().to_str().unwrap();
     insta::assert_snapshot!(shown(&run(&["library", "show", path]), folder.path()));
     fs::write(folder.path().join("t2/refactor.json"), step).unwrap();

@@ -72,7 +72,7 @@ fn run_with(stdin: &str, args: &[&str]) -> Ran {
 }
 
 /// What `run` writes before all else, in short.
-const LOOP: &str = r#"{"settings": {"cycle": {"iterations": 1}}}"#;
+const LOOP: &str = r#"{"settings": {"world_model": {}, "wake": {}, "cycle": {"iterations": 1}}}"#;
 
 /// A directory with files in it.
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {

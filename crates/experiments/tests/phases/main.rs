@@ -248,7 +248,7 @@ fn cells_of_the_matrix_are_run_once() {
     let other: WorldModelSettings = settings(&["train.rate=0.5"]);
     let plan = Plan { world_model: &other, ..plan };
     let error = plan.raw(&prepared).unwrap_err().to_string();
-    assert!(error.contains("`world_model.train.rate` was ") && error.contains("is 0.5"), "{error}");
+    assert!(error.contains("world_model.train.rate` was ") && error.contains("is 0.5"), "{error}");
     assert!(plan.run(&prepared, Mode::None, 1, &mut |_, _| {}).is_err());
 }
 

@@ -72,11 +72,8 @@ fn policy_rows(policies: &[PolicyResult]) -> Vec<Metric> {
 /// Classes and skills of held-out frames against phases, tasks and recorded actions.
 fn skill_rows(summary: &RunSummary) -> Vec<Metric> {
     let mut rows = Vec::new();
-    if let Some(skills) = &summary.skill_phases {
-        let scores: Vec<(&str, &PhaseScores)> = match &summary.classes {
-            Some(matched) => vec![(CLASSES, &matched.kernel), (ACTIONS, &matched.actions), (SKILLS, skills)],
-            None => vec![(SKILLS, skills)],
-        };
+    if let Some(matched) = &summary.classes {
+        let scores: Vec<(&str, &PhaseScores)> = vec![(CLASSES, &matched.kernel), (ACTIONS, &matched.actions)];
         let compared = |name: &str, of: fn(&PhaseScores) -> f64, note: &str| {
             let value = |(arm, scores): &(&str, &PhaseScores)| ((*arm).to_owned(), Estimate::exact(of(scores)));
             row(SKILL_GROUP, name, Better::Higher, scores.iter().map(value).collect(), note)
@@ -88,7 +85,10 @@ fn skill_rows(summary: &RunSummary) -> Vec<Metric> {
     let ours = |name: &str, better, value: f64, note: &str| {
         row(SKILL_GROUP, name, better, vec![(SKILLS.to_owned(), Estimate::exact(value))], note)
     };
+    // Skills are classes together with the gripper command, which the baseline does not have: they get rows of their own.
     if let Some(phases) = &summary.skill_phases {
+        rows.push(ours("NMI of skills with phases", Better::Higher, phases.nmi, "with the gripper command"));
+        rows.push(ours("purity of skills", Better::Higher, phases.purity, "with the gripper command"));
         let tolerance = format!("cuts of the segmentation, tolerance of {} frames", phases.tolerance);
         rows.push(ours("boundary F1", Better::Higher, phases.boundary_f1, &tolerance));
     }

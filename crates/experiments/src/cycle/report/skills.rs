@@ -39,7 +39,7 @@ pub(super) fn skills(prepared: &Prepared, world: &World) -> Result<Vec<Skill>> {
         let examples = typical(&members).into_iter();
         found.push(Skill {
             name: skill.name.clone(),
-            readable: names.get(found.len()).map(|one| one.name.clone()),
+            readable: names.get(found.len()).and_then(|one| one.motion.words()),
             size: members.len() as u64,
             mean_length: frames as f64 / members.len().max(1) as f64,
             purity: phase.map(|(_, share)| share),

@@ -14,7 +14,8 @@ use crate::error::{Error, Result};
 pub(super) fn trainings(out: &Path, iterations: u32) -> Result<Vec<TrainingPhase>> {
     let mut found = vec![training(&out.join("world_model"), "world model", None)?];
     let iterations = (1..=iterations).map(|t| (format!("t{t}/"), String::new(), Some(t)));
-    let arms = ["with", "no_programs"].map(|arm| (format!("{arm}/"), format!(", {}", arm.replace('_', " ")), None));
+    let arms = [("with/", ", with library"), ("no_programs/", ", no programs")]
+        .map(|(folder, suffix)| (folder.to_owned(), suffix.to_owned(), None));
     let places = std::iter::once((String::new(), String::new(), None)).chain(iterations).chain(arms);
     for (folder, suffix, t) in places {
         for name in ["amortizer", "separable", "emitter", "decoder"] {

@@ -74,10 +74,7 @@ impl TrainedHead for Decoder {
         let lower = |name: &str, value: f64, note: &str| Measure::lower(GROUP, name, value, note);
         let with = |programs: &[Vec<u32>]| measured(self, data.table, frames, programs);
         let own = with(emitted.as_deref().unwrap_or(oracle))?;
-        let as_run = match emitted {
-            Some(_) => "given the programs that the policy emits",
-            None => "given the instruction alone",
-        };
+        let as_run = "as the policy runs: given the programs that it emits, or the instruction alone";
         let mut measures = vec![
             lower("chunk error", own.chunk_mean_square(), &format!("mean square after all Euler steps, {as_run}")),
             lower("velocity error", own.velocity_mean_square(), as_run),
