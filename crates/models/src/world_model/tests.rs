@@ -21,7 +21,18 @@ const FORMS: [Form; 2] = [Form::Composed, Form::Fused];
 /// The shape of the golden model, with its horizon one step longer than its fragments.
 fn golden_config(form: Form) -> WorldModelConfig {
     let (width, layers, heads, horizon, latent, decoder_hidden) = (32, 2, 2, 5, 8, 16);
-    WorldModelConfig { width, layers, heads, horizon, latent, decoder_hidden, form, ..WorldModelConfig::default() }
+    let contrast = ContrastMode::Supcon;
+    WorldModelConfig {
+        width,
+        layers,
+        heads,
+        horizon,
+        latent,
+        decoder_hidden,
+        form,
+        contrast,
+        ..WorldModelConfig::default()
+    }
 }
 
 fn golden(name: &str) -> BTreeMap<String, Tensor> {
@@ -296,6 +307,7 @@ fn a_tiny_model_overfits_one_batch() {
     // Random numbers have nothing to predict each other by: the latent must be free to hold them.
     let config =
         WorldModelConfig { returns: true, latent: 24, kl_weight: 1e-4, ..WorldModelConfig::preset("tiny").unwrap() };
+    let config = WorldModelConfig { contrast: ContrastMode::Supcon, ..config };
     let (parameters, model) = made(&config, WIDTHS);
     let batch = random_batch(4, 3);
     let labels = [0, 1, 0, 1];
