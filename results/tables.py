@@ -77,7 +77,8 @@ def rejections(candidates):
 
 
 def kinds(step):
-    return " + ".join(str(step["kinds"][kind]) for kind in ("several_motions", "partial_applications", "constants", "others"))
+    names = ("several_motions", "partial_applications", "constants", "others")
+    return " + ".join(str(step["kinds"][name]) for name in names)
 
 
 def shortening(before, after):
@@ -148,7 +149,8 @@ def loop(folder):
                          "not proposed (best gain)", "iterations ended with"], judged)
     table("Library", ["suite", "entries", "several motions + partial applications + constants + others",
                       "demonstrations rewritten", "nats, training", "nats, held-out"], libraries)
-    table("Policies", ["suite", "arm", "chunk error", "velocity error", "chunk error, oracle", "velocity error, oracle"], policies)
+    table("Policies", ["suite", "arm", "chunk error", "velocity error", "chunk error, oracle", "velocity error, oracle"],
+          policies)
     table("Token accuracies", ["suite", "arm", "all tokens", "tasks", "names and syntax", "numbers", "unknown", "exact tasks",
                                "exact programs"], tokens)
 
@@ -209,6 +211,7 @@ def returns(folder):
     rows = [
         row("AUC, windows", lambda one: one["auc_windows"]),
         row("AUC, episodes", lambda one: one["auc_episodes"]),
+        row("p of AUC, episodes", p_value),
         row("AUC, first of the windows", lambda one: one["auc_by_place"][0]),
         row("AUC, last of the windows", lambda one: one["auc_by_place"][-1]),
         row("mean imagined return, successes", lambda one: one["successes"]["errors"]["imagined"]),
@@ -229,6 +232,27 @@ def returns(folder):
         assert all(REPLACEMENTS[one["replacement"]] == name for one in worth)
         rows.append([name, *(f"{one['rejected']} of {one['candidates']} ({one['change']:.3f})" for one in worth)])
     table("Rejected by the return gate (mean change of return)", ["replacement", *columns], rows)
+
+
+def p_value(found):
+    """The exact two-sided Mann–Whitney test of the AUC over episodes, against 0.5."""
+    ways = {(0, 0): [1]}  # how many orders of (successes, failures) have each U
+
+    def orders(successes, failures):
+        if (successes, failures) not in ways:
+            counts = [0] * (successes * failures + 1)
+            if successes:
+                for u, count in enumerate(orders(successes - 1, failures)):
+                    counts[u + failures] += count
+            if failures:
+                for u, count in enumerate(orders(successes, failures - 1)):
+                    counts[u] += count
+            ways[successes, failures] = counts
+        return ways[successes, failures]
+
+    counts = orders(found["successes"]["episodes"], found["failures"]["episodes"])
+    above = round(max(found["auc_episodes"], 1 - found["auc_episodes"]) * (len(counts) - 1))
+    return min(1.0, 2 * sum(counts[above:]) / sum(counts))
 
 
 def motor_library(folder):

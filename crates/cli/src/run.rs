@@ -120,14 +120,11 @@ fn one(
     made?.ok_or_else(|| interrupted(out))
 }
 
-/// The directory of each dataset's run: `out`, or one in it for each if there are several.
+/// The directory of each dataset's run, in `out`.
 ///
 /// # Errors
 /// If two would be the same, or one would not lie in `out`.
 fn outs(datasets: &[String], out: &Path) -> Result<Vec<PathBuf>, Failure> {
-    if let [_] = datasets {
-        return Ok(vec![out.to_owned()]);
-    }
     let names: Vec<String> = datasets.iter().map(|dataset| name_of(dataset)).collect();
     let mut problems = Vec::new();
     for (at, (dataset, name)) in datasets.iter().zip(&names).enumerate() {

@@ -209,7 +209,7 @@ impl Plan<'_> {
                 _ => self.trained(prepared, mode, seed, &folder, sees, progress)?,
             };
             let (dataset, seconds) = (prepared.source.name.clone(), started.elapsed().as_secs_f64());
-            Ok::<_, Error>(CellResult { dataset, mode, seed, seconds, world_model, amortizer, with_vision })
+            Ok(CellResult { dataset, mode, seed, seconds, world_model, amortizer, with_vision })
         });
         unless_interrupted(cell)
     }

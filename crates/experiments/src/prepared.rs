@@ -67,10 +67,15 @@ impl Prepared {
     pub fn for_tuning(source: Source, hold_out: Option<usize>, length: usize) -> Result<Prepared> {
         let (spans, outer) = (source.dataset.spans(), split(&source, hold_out)?);
         let key = |episode: &EpisodeId| (source.origin(*episode).dataset, spans[episode.at()].task);
-        let last: BTreeMap<_, EpisodeId> = outer.train.iter().map(|episode| (key(episode), *episode)).collect();
+        let mut of_task: BTreeMap<_, Vec<EpisodeId>> = BTreeMap::new();
+        outer.train.iter().for_each(|episode| of_task.entry(key(episode)).or_default().push(*episode));
+        // A task with one training episode keeps it.
+        let last: BTreeSet<EpisodeId> =
+            of_task.values().filter(|episodes| episodes.len() > 1).filter_map(|all| all.last().copied()).collect();
         let (held_out, train): (Vec<EpisodeId>, Vec<EpisodeId>) =
-            outer.train.iter().partition(|episode| last.get(&key(episode)) == Some(episode));
-        if train.is_empty() {
+            outer.train.iter().partition(|episode| last.contains(episode));
+        let Split { train, held_out } = with_copies_held_out(&source, Split { train, held_out });
+        if train.is_empty() || held_out.is_empty() {
             return Err(Error::Mismatch(
                 "tuning needs two training episodes of some task, and every task has one; use more episodes or hold out fewer"
                     .to_owned(),
@@ -162,15 +167,20 @@ fn split(source: &Source, hold_out: Option<usize>) -> Result<Split> {
         whole.train.extend(found.train.iter().map(moved));
         whole.held_out.extend(found.held_out.iter().map(moved));
     }
-    if several {
+    Ok(with_copies_held_out(source, whole))
+}
+
+/// The same split, but an episode that several datasets have is held out in all of them if one holds it out.
+fn with_copies_held_out(source: &Source, mut split: Split) -> Split {
+    if source.parts.len() > 1 {
         let contents = |episode: &EpisodeId| source.dataset.contents(*episode);
-        let held_out: BTreeSet<String> = whole.held_out.iter().map(contents).collect();
-        let (copies, train) = whole.train.iter().partition(|episode| held_out.contains(&contents(episode)));
-        whole.train = train;
-        whole.held_out.extend::<Vec<EpisodeId>>(copies);
-        whole.held_out.sort_unstable();
+        let held_out: BTreeSet<String> = split.held_out.iter().map(contents).collect();
+        let (copies, train) = split.train.iter().partition(|episode| held_out.contains(&contents(episode)));
+        split.train = train;
+        split.held_out.extend::<Vec<EpisodeId>>(copies);
+        split.held_out.sort_unstable();
     }
-    Ok(whole)
+    split
 }
 
 /// The first frames of some fragments.

@@ -4,7 +4,6 @@
 //! The starts s are states that the training episodes visit. They, the noise and the weights are given by a
 //! [`KernelConfig`], so a form that stores the configuration it learned from can be compared with the very same distances.
 
-use dataset::probe;
 use models::kernel::{Distances, KernelConfig, MonteCarlo, Signatures, Targets, visited};
 use models::{FragmentBatch, FragmentTable, WorldModel, WorldModelConfig};
 use skills::SegmentConfig;
@@ -13,7 +12,7 @@ use crate::cycle::classes::ClassSettings;
 use crate::cycle::demonstrations::Demonstrations;
 use crate::cycle::settings::CycleSettings;
 use crate::error::{Error, Result};
-use crate::prepared::{Prepared, starts};
+use crate::prepared::Prepared;
 use crate::trained::Loaded;
 use crate::windows::Windows;
 
@@ -91,8 +90,8 @@ impl<'a> Reference<'a> {
     }
 }
 
-/// The windows that D_φ is taught on: those of `count` training fragments, stratified by task, and those of all segments of
-/// the training demonstrations.
+/// The windows that D_φ is taught on: those of about `count` training fragments, evenly chosen without looking at tasks, and
+/// those of all segments of the training demonstrations.
 pub(crate) fn lessons(
     prepared: &Prepared,
     table: &FragmentTable,
@@ -100,7 +99,9 @@ pub(crate) fn lessons(
     count: usize,
     kernel: KernelConfig,
 ) -> Result<Windows> {
-    let chosen = starts(&prepared.training, &probe(&prepared.training, count, kernel.seed));
+    let step = prepared.training.len().div_ceil(count.max(1)).max(1);
+    let chosen: Vec<usize> =
+        prepared.training.iter().step_by(step).map(|(_, fragment)| fragment.frames.start).collect();
     let demonstrations = Demonstrations::new(prepared, segments)?;
     let ids = demonstrations.segments_of(&demonstrations.which(false));
     let of_segments = Windows::of_segments(prepared, &demonstrations, &ids, kernel.horizon, table)?;

@@ -49,6 +49,8 @@ pub struct Episodes<'a> {
     pub spans: &'a [EpisodeSpan],
     /// Those that the verifier has not learned from.
     pub held_out: &'a [EpisodeId],
+    /// The training episodes; episodes in neither list are set aside.
+    pub train: &'a [EpisodeId],
     /// Actions of all frames.
     pub actions: &'a Matrix,
     /// The reward of each frame.
@@ -152,6 +154,7 @@ pub fn compare_returns(
     let episodes = Episodes {
         spans: dataset.spans(),
         held_out: &prepared.split.held_out,
+        train: &prepared.split.train,
         actions: &dataset.columns().actions,
         rewards: &rewards,
         layout: &layout,
@@ -171,8 +174,7 @@ pub fn compare_returns(
 pub fn compare(verifier: &Verifier<'_>, episodes: &Episodes<'_>, options: ReturnsOptions<'_>) -> Result<Comparison> {
     let rollout_steps = options.cycle.gates.rollout_steps;
     let returns = returns_to_go(episodes.rewards, episodes.spans, verifier.discount);
-    let training: Vec<usize> =
-        (0..episodes.spans.len()).filter(|at| !episodes.held_out.contains(&EpisodeId(*at as u32))).collect();
+    let training: Vec<usize> = episodes.train.iter().map(|episode| episode.at()).collect();
     let frames = training.iter().flat_map(|at| episodes.spans[*at].frames.clone());
     let largest_return = frames.map(|frame| f64::from(returns[frame])).fold(0.0, f64::max);
     let windows = episodes.windows(options.windows);

@@ -30,6 +30,14 @@ const BEFORE_STAGES: [&str; 2] = [CONFIG, "time.json"];
 /// How many differences a message names.
 const SHOWN: usize = 5;
 
+/// What the first process tells the others about a stage: the result follows, it failed, or the user interrupted it.
+const COMPUTED: u8 = 1;
+const FAILED: u8 = 2;
+const INTERRUPTED: u8 = 3;
+
+/// Parts of a configuration that say how a run was asked for, not what it is: they may change when it is resumed.
+const NOT_COMPARED: [&str; 4] = ["/version", "/preset", "/source/name", "/source/datasets"];
+
 /// A directory in which the results of a run are stored.
 pub struct RunDir {
     root: PathBuf,
@@ -51,17 +59,21 @@ impl RunDir {
     /// If the directory holds something else, a run with other settings, or a run while `resume` is false.
     pub fn open(root: &Path, resume: bool, config: &Value, transport: Arc<dyn Transport>) -> Result<RunDir> {
         let run = RunDir { root: root.to_owned(), transport };
-        if run.is_first() {
-            // A start that failed before its first result leaves nothing worth keeping.
-            let known = claim(root, resume, has_stages(root), config)?;
-            fs::create_dir_all(root).map_err(Error::file(root))?;
-            let merged = known.as_ref().map_or_else(|| config.clone(), |known| merged(known, config));
-            if known != Some(merged.clone()) {
-                write_json(&root.join(CONFIG), &merged)?;
-            }
+        let opened = if run.is_first() { run.prepare(resume, config) } else { Ok(()) };
+        let is_open = run.agreed(|| opened.is_ok())?;
+        opened?;
+        match is_open {
+            true => Ok(run),
+            false => Err(Error::Mismatch("the first process could not open the run; its message says why".to_owned())),
         }
-        run.wait()?;
-        Ok(run)
+    }
+
+    fn prepare(&self, resume: bool, config: &Value) -> Result<()> {
+        // A start that failed before its first result leaves nothing worth keeping.
+        let known = claim(&self.root, resume, has_results(&self.root), config)?;
+        fs::create_dir_all(&self.root).map_err(Error::file(&self.root))?;
+        let merged = known.as_ref().map_or_else(|| config.clone(), |known| merged(known, config));
+        if known == Some(merged.clone()) { Ok(()) } else { write_json(&self.root.join(CONFIG), &merged) }
     }
 
     /// The directory itself.
@@ -104,51 +116,51 @@ impl RunDir {
     ///
     /// # Errors
     /// Those of `compute`; and if the stored result was made from other inputs.
-    pub fn stage<T, E>(
+    pub fn stage<T: Serialize + DeserializeOwned>(
         &self,
         name: &str,
         inputs: &impl Serialize,
-        compute: impl FnOnce() -> std::result::Result<T, E>,
-    ) -> std::result::Result<T, E>
-    where
-        T: Serialize + DeserializeOwned,
-        E: From<Error>,
-    {
+        compute: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
         let path = self.file(name);
         if !self.is_first() {
-            let sent = self.transport.broadcast_bytes(Vec::new()).map_err(Error::from)?;
-            if sent.is_empty() {
-                return Err(Error::Mismatch(format!("the first process did not finish the stage `{name}`")).into());
-            }
-            return Ok(parsed(&path, &sent)?);
+            let sent = self.transport.broadcast_bytes(Vec::new())?;
+            return match sent.split_first() {
+                Some((&COMPUTED, result)) => parsed(&path, result),
+                Some((&INTERRUPTED, _)) => Err(Error::Interrupted),
+                _ => Err(Error::Mismatch(format!(
+                    "the first process failed at the stage `{name}`; its message says why"
+                ))),
+            };
         }
         let found = self.found(name, &path, inputs, compute);
-        let sent = match &found {
-            Ok(result) if self.transport.world() > 1 => json_bytes(&path, result)?,
-            _ => Vec::new(),
-        };
-        self.transport.broadcast_bytes(sent).map_err(Error::from)?;
+        if self.transport.world() > 1 {
+            let sent = match &found {
+                Ok(result) => {
+                    json_bytes(&path, result).map_or_else(|_| vec![FAILED], |bytes| [vec![COMPUTED], bytes].concat())
+                }
+                Err(Error::Interrupted) => vec![INTERRUPTED],
+                Err(_) => vec![FAILED],
+            };
+            self.transport.broadcast_bytes(sent)?;
+        }
         found
     }
 
-    fn found<T, E>(
+    fn found<T: Serialize + DeserializeOwned>(
         &self,
         name: &str,
         path: &Path,
         inputs: &impl Serialize,
-        compute: impl FnOnce() -> std::result::Result<T, E>,
-    ) -> std::result::Result<T, E>
-    where
-        T: Serialize + DeserializeOwned,
-        E: From<Error>,
-    {
+        compute: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
         let inputs = serde_json::to_value(inputs).map_err(|error| unwritten(path, &error))?;
         if path.is_file() {
             let stored: Stored<T> = read_json(path)?;
             let other = differences(&stored.inputs, &inputs);
             if !other.is_empty() {
                 let reason = format!("holds the stage `{name}` of a run that differs: {}", named(&other));
-                return Err(Error::RunExists { run: self.root.clone(), reason }.into());
+                return Err(Error::RunExists { run: self.root.clone(), reason });
             }
             return Ok(stored.result);
         }
@@ -187,7 +199,7 @@ pub(crate) fn claim(root: &Path, resume: bool, begun: bool, config: &Value) -> R
     }
     let path = root.join(CONFIG);
     if !path.is_file() {
-        return match has_stages(root) {
+        return match has_other_files(root) {
             true => Err(exists("contains other files".to_owned())),
             false => Ok(None),
         };
@@ -199,21 +211,43 @@ pub(crate) fn claim(root: &Path, resume: bool, begun: bool, config: &Value) -> R
         return Err(exists("already contains a run".to_owned()));
     }
     let known: Value = read_json(&path)?;
-    let other = conflicts(&known, config);
+    let other = conflicts(&comparable(&known), &comparable(config));
     match other.is_empty() {
         true => Ok(Some(known)),
         false => Err(exists(format!("contains a run with other settings: {}", named(&other)))),
     }
 }
 
+/// A configuration without the parts that are not compared.
+fn comparable(config: &Value) -> Value {
+    let mut config = config.clone();
+    for place in NOT_COMPARED {
+        if let Some(value) = config.pointer_mut(place) {
+            *value = Value::Null;
+        }
+    }
+    config
+}
+
 /// Whether there is anything in a directory but what a start leaves before its first stage.
-fn has_stages(root: &Path) -> bool {
-    let early = |name: &str| {
-        let name = name.strip_suffix(PARTIAL).unwrap_or(name);
-        BEFORE_STAGES.contains(&name)
-    };
+fn has_other_files(root: &Path) -> bool {
+    names_in(root).any(|name| !BEFORE_STAGES.contains(&name.strip_suffix(PARTIAL).unwrap_or(&name)))
+}
+
+/// Whether a directory has the result of a stage, a trained model or a checkpoint, in itself or below.
+fn has_results(root: &Path) -> bool {
+    names_in(root).any(|name| {
+        let path = root.join(&name);
+        let is_early = BEFORE_STAGES.contains(&name.as_str());
+        let is_result = (name.ends_with(".json") || name.ends_with(".safetensors")) && !is_early;
+        is_result || (path.is_dir() && has_results(&path))
+    })
+}
+
+/// The names of what is in a directory.
+fn names_in(root: &Path) -> impl Iterator<Item = String> {
     let entries = root.read_dir().into_iter().flatten().flatten();
-    entries.into_iter().any(|entry| !early(&entry.file_name().to_string_lossy()))
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned())
 }
 
 /// The places at which two values differ, each with both values.
@@ -336,7 +370,7 @@ mod tests {
         let stage = |run: &RunDir, seed: u64| -> Result<Vec<u32>> {
             run.stage("deep/numbers", &json!({ "seed": seed }), || {
                 computed.set(computed.get() + 1);
-                Ok::<_, Error>(vec![1, 2, 3])
+                Ok(vec![1, 2, 3])
             })
         };
         let run = open(&root, false, &json!({ "seed": 1 })).unwrap();
@@ -361,7 +395,7 @@ mod tests {
         let run = open(&folder.path().join("run"), false, &json!({})).unwrap();
         let failed: Result<u32> = run.stage("one", &(), || Err(Error::Mismatch("no".to_owned())));
         assert!(failed.is_err() && !run.is_done("one").unwrap());
-        assert_eq!(run.stage("one", &(), || Ok::<_, Error>(7)).unwrap(), 7);
+        assert_eq!(run.stage("one", &(), || Ok(7)).unwrap(), 7);
     }
 
     #[test]
@@ -369,7 +403,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("run");
         let first = open(&root, false, &json!({ "seed": 3, "settings": { "a": { "steps": 5 } } })).unwrap();
-        first.stage("a", &(), || Ok::<_, Error>(1)).unwrap();
+        first.stage("a", &(), || Ok(1)).unwrap();
         let whole = json!({ "seed": 3, "settings": { "a": { "steps": 5 }, "b": { "steps": 6 } } });
         let error = open(&root, false, &whole).err().unwrap().to_string();
         assert!(error.contains("already contains a run"), "{error}");
@@ -394,6 +428,28 @@ mod tests {
         assert!(error.contains("contains other files"), "{error}");
         let error = open(&root.join("notes.txt"), true, &json!({})).err().unwrap().to_string();
         assert!(error.contains("is a file"), "{error}");
+    }
+
+    #[test]
+    fn a_training_that_failed_before_its_first_checkpoint_does_not_block_the_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("run");
+        open(&root, false, &json!({ "seed": 1 })).unwrap();
+        fs::create_dir_all(root.join("world_model/checkpoints")).unwrap();
+        fs::write(root.join("world_model/config.json"), "{}").unwrap();
+        open(&root, false, &json!({ "seed": 2 })).unwrap();
+        fs::write(root.join("world_model/checkpoints/step-5.safetensors"), "").unwrap();
+        assert!(open(&root, false, &json!({ "seed": 2 })).is_err());
+    }
+
+    #[test]
+    fn versions_presets_and_names_may_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("run");
+        let config = |version: &str, name: &str, hash: &str| json!({ "version": version, "preset": version, "source": { "name": name, "fingerprint": hash } });
+        open(&root, false, &config("1", "a", "x")).unwrap().stage("one", &(), || Ok(7)).unwrap();
+        open(&root, true, &config("2", "b", "x")).unwrap();
+        assert!(open(&root, true, &config("2", "b", "y")).is_err(), "other data");
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! The settings of both phases: a preset's differences from the paper's run, then those of the user.
+//! Settings: the differences of a preset from the paper's run, then those of the user.
 //!
-//! A preset is a TOML file with the sections `[world_model]` and `[amortizer]`. In each, `preset` names the preset of the
-//! model's shape that it starts from, and everything else is laid over it. `--set train.steps=100` is laid over that. A name
-//! that is not a setting is refused together with the closest one that is.
+//! A preset is a TOML file with the sections `[world_model]`, `[amortizer]`, `[wake]` and `[cycle]`. In each, `preset` names
+//! the preset of the model's shape that it starts from, and everything else is applied to it, then `--set train.steps=100`. A
+//! name that is not a setting is refused together with the closest one that is.
 
 use std::fs;
 use std::path::Path;

@@ -146,7 +146,8 @@ impl<T, M> Loaded<T, M> {
         let same = was.fingerprint == is.fingerprint;
         if same && self.record.split != prepared.split {
             return Err(Error::Mismatch(format!(
-                "the model held out {} episodes of this dataset and these are other ones; use the same `--hold-out`",
+                "the model held out {} episodes of this dataset and these are other ones; use the same `--hold-out` and \
+                 `--tuning`",
                 self.record.split.held_out.len()
             )));
         }

@@ -45,8 +45,8 @@ pub(super) fn run(options: &ReturnsArgs) -> Result<(), Failure> {
 fn text(run: &str, report: &ReturnsReport) -> String {
     let Comparison { training, windows, rollout_steps, discount, largest_return, calibration, .. } = &report.found;
     let mut text = format!(
-        "{run}, trained on {}, on {} ({} successful and {} failed training episodes): {windows} windows of each held-out episode, \
-         at most {rollout_steps} steps imagined, γ {discount}, largest return {largest_return:.3}\n\n",
+        "{run}, trained on {}, evaluated on {} (whose training episodes are {} successful and {} failed ones): {windows} windows \
+         of each held-out episode, at most {rollout_steps} steps imagined, γ {discount}, largest return {largest_return:.3}\n\n",
         report.trained_on, report.dataset, training.0, training.1
     );
     text += &outcomes(&report.found);

@@ -144,8 +144,16 @@ impl RunSkills {
             Error::Format { path, reason }
         })?;
         let annotation = run.join(ANNOTATION);
-        let annotation = if annotation.is_file() { Some(read_json(&annotation)?) } else { None };
-        Ok(RunSkills { alphabet: read_json(&run.join(SKILLS))?, segments, annotation })
+        let annotation: Option<RunAnnotation> = if annotation.is_file() { Some(read_json(&annotation)?) } else { None };
+        let alphabet: SkillAlphabet = read_json(&run.join(SKILLS))?;
+        if let Some(named) =
+            annotation.as_ref().map(|one| one.skills.len()).filter(|count| *count != alphabet.skills.len())
+        {
+            let reason =
+                format!("names {named} skills, and `{SKILLS}` has {}; make the run again", alphabet.skills.len());
+            return Err(Error::Format { path: run.join(ANNOTATION), reason });
+        }
+        Ok(RunSkills { alphabet, segments, annotation })
     }
 
     /// Finds the skill of each frame of a dataset.

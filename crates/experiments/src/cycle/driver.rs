@@ -3,13 +3,14 @@
 //! ```text
 //! RUN/config.json              settings, seed, data and split
 //!     world_model/             phase A
-//!     amortizer/               phase C, if the loop uses k_χ
+//!     amortizer/, separable/   phase C, for the form of D_φ that the loop uses
 //!     t1/emitter, decoder/     phase B on programs written with F₀    t1/policy.json
 //!     t1/refactor.json         candidates, gates, F₁
 //!     t2/ …
 //!     with/                    the policy with F_T, from the same start as that of t1, which has no library
 //!     no_programs/             the policy without programs
-//!     skills.json, library.json, library.txt, summary.json, then report.json, report.html
+//!     kernel.json              how well that form agrees with Monte Carlo
+//!     skills.json, annotation.json, library.json, library.txt, summary.json, then report.json, report.html
 //! ```
 //! Every stage is a function of the stages before it and appears whole ([`crate::run_dir`]), so a run that was killed
 //! anywhere is resumed by computing what is missing, and ends with the same result.
@@ -20,7 +21,7 @@
 use std::sync::atomic::Ordering;
 
 use compression::{Library, Programs};
-use language::TermId;
+use language::{TermId, print};
 use models::FragmentTable;
 use models::emitter::WordVocabulary;
 use models::vocabulary::{Growth, Vocabulary};
@@ -84,7 +85,7 @@ pub(super) struct World {
     /// The training demonstrations, by their place among all.
     training: Vec<usize>,
     words: WordVocabulary,
-    /// A hash of the skills, which identifies everything up to here.
+    /// A hash of the skills and of the motions that are written with them.
     skills: String,
 }
 
@@ -106,7 +107,7 @@ impl World {
         let classes = Classes::new(prepared, &demonstrations, &teacher, &table, &cycle.classes, kernel, seed)?;
         let corpus = Corpus::new(prepared, &demonstrations, &classes, &cycle.alphabet)?;
         let (training, words) = (demonstrations.which(false), Samples::words(&demonstrations));
-        let skills = hash(&corpus.alphabet)?;
+        let skills = hash(&(&corpus.alphabet, &corpus.calls, &classes.labels))?;
         Ok(World { teacher, table, demonstrations, classes, corpus, training, words, skills })
     }
 }
@@ -151,7 +152,13 @@ fn go(session: &mut Session<'_, '_>, settings: &RunSettings) -> Result<RunSummar
         skills: world.corpus.alphabet.skills.len(),
         skill_tasks: skill_tasks(prepared, &world.demonstrations, &world.corpus)?,
         skill_phases: skill_phases(prepared, &world.demonstrations, &world.corpus)?,
-        classes: matched_scores(classes, prepared, demonstrations, &settings.cycle.classes, session.options.seed)?,
+        classes: matched_scores(
+            classes,
+            prepared,
+            demonstrations,
+            &settings.cycle.classes,
+            session.options.seed_for(b"classes"),
+        )?,
         kernel: agreement,
         replay: replay(prepared, &world.demonstrations, &world.corpus)?,
         unknown_instructions: world.corpus.unknown.clone(),
@@ -159,6 +166,7 @@ fn go(session: &mut Session<'_, '_>, settings: &RunSettings) -> Result<RunSummar
         refactor: refactored,
         arms: vec![with, without, none],
     };
+    session.announce("report", false)?;
     if session.run.is_first() {
         publish(session, &world, &summary, &library, settings)?;
     }
@@ -181,7 +189,6 @@ fn publish(
     write_json(&path(LIBRARY), library)?;
     write_text(&path("library.txt"), library.to_text().as_bytes())?;
     write_json(&path(SUMMARY), summary)?;
-    session.announce("report", false)?;
     let report = report(&ReportContext {
         prepared: session.prepared,
         settings,
@@ -259,14 +266,19 @@ pub(super) fn policy(
     vocabulary.extend_with_terms(&mut arm.written.store, &programs);
     let stage = format!("{folder}/policy");
     let done = session.run.is_done(&stage)?;
+    let extensions = session.options.extensions.heads.clone();
+    let names: Vec<&str> = heads(settings).iter().chain(&extensions).map(|head| head.name()).collect();
     let inputs = json!({
         "settings": settings,
+        "heads": names,
         "world_model": world.teacher.hash,
         "skills": world.skills,
         "library": hash(&arm.library)?,
-        "programs": arm.rewriting.is_some(),
+        "programs": hash(&programs.iter().map(|term| print(&arm.written.store, *term)).collect::<Vec<_>>())?,
         "seed": session.options.seed,
     });
+    // Heads that were trained on other programs must not be found in this folder, even before there is a result.
+    session.run.stage(&format!("{folder}/inputs"), &inputs, || Ok(()))?;
     let name = arm.name.clone();
     if done {
         session.announce(&format!("{folder} policy"), true)?;
@@ -281,7 +293,6 @@ pub(super) fn policy(
     let data =
         WakeData { prepared, table, samples: &samples, written: &written, vocabulary, bound: &bound, words, settings };
     let mut policy: Vec<Box<dyn TrainedHead>> = Vec::new();
-    let extensions = session.options.extensions.heads.clone();
     for head in heads(settings).into_iter().chain(extensions) {
         if head.writes_programs() && rewriting.is_none() {
             continue;

@@ -11,6 +11,7 @@ use models::training::checkpoint::MODEL;
 use serde_json::json;
 use skills::Skill;
 
+use super::annotation::{ANNOTATION, RunAnnotation};
 use super::driver::{Arm, LIBRARY, SKILLS, World, policy};
 use super::segment_kernel::SegmentKernel;
 use super::session::{RunOptions, Session};
@@ -111,8 +112,11 @@ pub fn wake(
         session.announce("segments, classes, programs", false)?;
         let world = World::new(prepared, &session.options, &settings.cycle, teacher, &kernel)?;
         given.check(&world)?;
-        if session.run.is_first() {
+        // A run of the loop in the same directory has written its own, which stay.
+        if session.run.is_first() && !session.run.path(LIBRARY).is_file() {
             write_json(&session.run.path(SKILLS), &world.corpus.alphabet)?;
+            let annotation = RunAnnotation::of(prepared, &world.demonstrations, &world.corpus);
+            write_json(&session.run.path(ANNOTATION), &annotation)?;
             write_json(&session.run.path(LIBRARY), &given.library)?;
         }
         let arm = Arm::of_library(&world, &given.library, settings)?;

@@ -1,7 +1,7 @@
 //! What all phases of a run share: its directory, its options, its events and its trainings.
 //!
-//! Every phase works the same way under one process and under several (`torchrun`, Slurm): all processes train, the first
-//! one computes and stores everything else.
+//! Every phase works the same way under one process and under several (`torchrun`, Slurm): all processes train and prepare the
+//! same data, the first one computes and stores the results of stages.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::prepared::Prepared;
 use crate::run_dir::{RunDir, read_json, write_json};
 use crate::settings::{AmortizerSettings, WorldModelSettings};
-use crate::trained::{Launch, Phase};
+use crate::trained::{Launch, Phase, load_amortizer};
 use crate::world_model_phase::train_world_model;
 
 /// How a run is made.
@@ -120,7 +120,10 @@ impl<'a, 'o> Session<'a, 'o> {
 
     /// Announces a stage, unless the user has interrupted the run.
     pub(super) fn announce(&mut self, name: &str, done: bool) -> Result<()> {
-        if self.options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+        // All processes stop together, whichever of them was interrupted first.
+        let stopped = self.options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+        let answers = self.options.transport.exchange(&[f64::from(u8::from(stopped))])?;
+        if answers.iter().flatten().any(|answer| *answer > 0.0) {
             return Err(Error::Interrupted);
         }
         if self.run.is_first() {
@@ -175,6 +178,8 @@ impl<'a, 'o> Session<'a, 'o> {
             self.training(folder, b"amortizer", |launch| {
                 finished(train_amortizer(prepared, settings, teacher, launch)?)
             })?;
+        } else if let Some(teacher) = teacher {
+            teacher.check_student(&load_amortizer(&self.run.path(folder), self.options.device)?.record)?;
         }
         Ok(())
     }

@@ -1,7 +1,6 @@
 //! The settings of a whole run: one section for each phase, and one for the loop around them.
 
 use compression::Strategy;
-use models::amortizer::Supervision;
 use models::decoder::DecoderConfig;
 use models::emitter::EmitterConfig;
 use models::world_model::ContrastMode;
@@ -13,7 +12,7 @@ use super::gates::GateSettings;
 use super::segment_kernel::check_supervision;
 use super::wake::{DecoderSettings, EmitterSettings, WakeSettings};
 use crate::error::{Error, Result};
-use crate::settings::{AmortizerSettings, Settings, WorldModelSettings, by_section, checked, resolve};
+use crate::settings::{AmortizerSettings, BatchOrder, Settings, WorldModelSettings, by_section, checked, resolve};
 
 /// The loop around the phases.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -196,8 +195,8 @@ impl RunSettings {
         if self.world_model.model.contrast == ContrastMode::Supcon {
             used.push("the world model's contrast uses `task_index` (supcon)");
         }
-        if self.amortizer.supervision == Supervision::TaskIndex {
-            used.push("the amortizer is trained on `task_index`");
+        if self.world_model.batches == BatchOrder::ByTask {
+            used.push("the world model's batches are balanced by `task_index`");
         }
         if used.is_empty() { None } else { Some(used.join("; ")) }
     }

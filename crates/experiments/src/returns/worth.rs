@@ -1,5 +1,6 @@
 //! What the return gate rejects, where it is known what it should reject.
 
+use dataset::EpisodeId;
 use models::noise::mix;
 use serde::{Deserialize, Serialize};
 
@@ -108,8 +109,9 @@ impl Episodes<'_> {
         let own = &self.spans[window.episode];
         let fits =
             |at: &usize| *at != window.episode && self.spans[*at].task == own.task && self.succeeds(*at) == success;
-        let held_out: Vec<usize> = self.held_out.iter().map(|episode| episode.at()).filter(fits).collect();
-        let others = if held_out.is_empty() { (0..self.spans.len()).filter(fits).collect() } else { held_out };
+        let those = |of: &[EpisodeId]| -> Vec<usize> { of.iter().map(|episode| episode.at()).filter(fits).collect() };
+        let held_out = those(self.held_out);
+        let others = if held_out.is_empty() { those(self.train) } else { held_out };
         let other = &self.spans[*others.get(call % others.len().max(1))?].frames;
         let share = (window.frames.start - own.frames.start) * other.len() / own.frames.len().max(1);
         let start = other.start + share.min(other.len().saturating_sub(1));

@@ -84,6 +84,7 @@ fn compared(heeds: bool) -> Comparison {
         spans.push(EpisodeSpan { frames: episode * STEPS..(episode + 1) * STEPS, task: TaskId(episode as u32 / 8) });
     }
     let held_out: Vec<EpisodeId> = [4, 5, 6, 7, 12, 13, 14, 15].map(EpisodeId).to_vec();
+    let train: Vec<EpisodeId> = (0..16).map(EpisodeId).filter(|episode| !held_out.contains(episode)).collect();
     let world = Progress { so_far, heeds };
     let identity = Normalization { kind: NormalizationKind::MeanStd, offset: vec![0.0; 2], scale: vec![1.0; 2] };
     let verifier = Verifier {
@@ -97,6 +98,7 @@ fn compared(heeds: bool) -> Comparison {
     let episodes = Episodes {
         spans: &spans,
         held_out: &held_out,
+        train: &train,
         actions: &Matrix { width: 2, values },
         rewards: &rewards,
         layout: &ActionLayout { width: 2, gripper: None, ..ActionLayout::default() },

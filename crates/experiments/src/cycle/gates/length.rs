@@ -21,7 +21,7 @@ impl Gate for Length {
 
     fn judge(&self, candidate: &Candidate, _: &Scene<'_>) -> Result<Figure> {
         let mut figure = measured(self.name(), candidate.gain, self.min_gain, "nats");
-        if candidate.gain <= self.min_gain {
+        if candidate.gain.is_nan() || candidate.gain <= self.min_gain {
             figure.verdict = Verdict::Failed;
             figure.reason = format!(
                 "the description length drops by {:.2} nats, more than {} are required",

@@ -143,7 +143,10 @@ impl Gate for Returns {
         let change = self.change(&scene.evidence.replacements(candidate)?, &scene.verifier, scene.largest_return)?;
         Ok(match change {
             Some(change) => self.figure(&change),
-            None => Figure::inactive(self.name(), "no call can be executed in another way to compare with"),
+            None => Figure {
+                verdict: Verdict::Failed,
+                ..Figure::inactive(self.name(), "no call can be executed in another way to compare with")
+            },
         })
     }
 }

@@ -65,7 +65,10 @@ impl GateSettings {
             ),
             (!(level > 0.0 && level < 0.5), format!("`gates.level` is {level}, wanted between 0 and 0.5")),
             (min_calls < 2, format!("`gates.min_calls` is {min_calls}, wanted 2 or more")),
-            (rollouts < 2, format!("`gates.rollouts` is {rollouts}, wanted 2 or more")),
+            (
+                rollouts < min_calls.max(2),
+                format!("`gates.rollouts` is {rollouts}, wanted `gates.min_calls` ({min_calls}) or more"),
+            ),
             (rollout_steps == 0, "`gates.rollout_steps` is 0, wanted 1 or more".to_owned()),
         ]
         .into_iter()

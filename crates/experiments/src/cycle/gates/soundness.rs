@@ -57,7 +57,8 @@ impl Gate for Soundness {
             ("steps", groups.len() as f64),
         ];
         figure.details.extend(details.map(|(name, value)| (name.to_owned(), value)));
-        if mean > scene.epsilon {
+        // A distance that is not a number is not a small one.
+        if mean.is_nan() || mean > scene.epsilon {
             figure.verdict = Verdict::Failed;
             figure.reason =
                 format!("merged motions are {mean:.3} apart on average, at most {:.3} is allowed", scene.epsilon);

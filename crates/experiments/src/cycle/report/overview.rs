@@ -34,12 +34,12 @@ fn datasets(prepared: &Prepared) -> Vec<DatasetInfo> {
     let dataset = &prepared.source.dataset;
     let info = |part: &SourcePart| {
         let spans = &dataset.spans()[part.episodes.clone()];
-        let held_out = prepared.split.held_out.iter().filter(|episode| part.episodes.contains(&episode.at())).count();
+        let count = |of: &[EpisodeId]| of.iter().filter(|episode| part.episodes.contains(&episode.at())).count() as u64;
         let tasks: BTreeSet<_> = spans.iter().map(|span| span.task).collect();
         DatasetInfo {
             name: part.name.clone(),
-            episodes: (spans.len() - held_out) as u64,
-            held_out_episodes: held_out as u64,
+            episodes: count(&prepared.split.train),
+            held_out_episodes: count(&prepared.split.held_out),
             frames: spans.iter().map(|span| span.frames.len() as u64).sum(),
             tasks: tasks.len() as u64,
             fps: dataset.info().fps,

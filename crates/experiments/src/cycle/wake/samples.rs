@@ -30,7 +30,7 @@ pub struct Samples {
     targets: Vec<Encoded>,
     /// For each frame its programs, by place in `targets`.
     target_of: Vec<u32>,
-    /// Distinct instructions as numbers.
+    /// The instruction of each demonstration as numbers.
     instructions: Vec<Vec<u32>>,
     /// For each frame its instruction.
     instruction_of: Vec<u32>,
@@ -83,9 +83,10 @@ impl Samples {
         frames.iter().map(|frame| self.target(*frame).ids.clone()).collect()
     }
 
-    /// The most tokens of a target.
+    /// The most tokens of a training target. Held-out programs do not shape a model; longer ones are cut.
     pub fn longest(&self) -> usize {
-        self.targets.iter().map(|target| target.ids.len()).max().unwrap_or(0)
+        let frames = self.training.iter().map(|(_, fragment)| fragment.frames.start);
+        frames.map(|frame| self.target(frame).ids.len()).max().unwrap_or(0)
     }
 
     /// What the emitter learns at some frames; `words` is how many of an instruction it reads.
