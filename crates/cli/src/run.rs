@@ -191,8 +191,9 @@ fn story(out: &Path, summary: &RunSummary) -> String {
     if let (Some(first), Some(last)) = (summary.refactor.first(), summary.refactor.last()) {
         let _ = writeln!(
             text,
-            "\nLibrary: {judged} candidates were judged, and the library has {entries} entries. All programs together take {:.0} nats \
+            "\nLibrary: {judged} candidates were judged, and the library has {entries} {}. All programs together take {:.0} nats \
              instead of {:.0}, of which the library itself takes {:.0}.",
+            if entries == 1 { "entry" } else { "entries" },
             last.after.total(),
             first.before.total(),
             last.after.library
