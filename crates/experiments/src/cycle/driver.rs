@@ -85,7 +85,8 @@ pub(super) struct World {
     /// The training demonstrations, by their place among all.
     training: Vec<usize>,
     words: WordVocabulary,
-    /// A hash of the skills and of the motions that are written with them.
+    /// A hash of the skills, of the motions that are written with them, of instructions and of rewards: what the stages below
+    /// depend on besides their settings.
     skills: String,
 }
 
@@ -107,7 +108,17 @@ impl World {
         let classes = Classes::new(prepared, &demonstrations, &teacher, &table, &cycle.classes, kernel, seed)?;
         let corpus = Corpus::new(prepared, &demonstrations, &classes, &cycle.alphabet)?;
         let (training, words) = (demonstrations.which(false), Samples::words(&demonstrations));
-        let skills = hash(&(&corpus.alphabet, &corpus.calls, &classes.labels))?;
+        let instructions: Vec<&str> = demonstrations.all.iter().map(|one| one.instruction.as_str()).collect();
+        let rewards = models::fragments::rewards_of(&prepared.source.dataset);
+        let skills = hash(&(&corpus.alphabet, &corpus.calls, &classes.labels, instructions, rewards))?;
+        // Processes that trained on different programs would sum gradients of different things.
+        if options.transport.broadcast_bytes(skills.clone().into_bytes())? != skills.as_bytes() {
+            return Err(Error::Mismatch(
+                "this process finds other skills than the first one; start all processes with the same program and settings \
+                 on devices of the same kind"
+                    .to_owned(),
+            ));
+        }
         Ok(World { teacher, table, demonstrations, classes, corpus, training, words, skills })
     }
 }
