@@ -85,7 +85,7 @@ fn skill_rows(summary: &RunSummary) -> Vec<Metric> {
     let ours = |name: &str, better, value: f64, note: &str| {
         row(SKILL_GROUP, name, better, vec![(SKILLS.to_owned(), Estimate::exact(value))], note)
     };
-    // Skills are classes together with the gripper command, which the baseline does not have: they get rows of their own.
+    // Skills are classes together with the gripper command, which the baseline lacks: they get separate rows.
     if let Some(phases) = &summary.skill_phases {
         rows.push(ours("NMI of skills with phases", Better::Higher, phases.nmi, "with the gripper command"));
         rows.push(ours("purity of skills", Better::Higher, phases.purity, "with the gripper command"));
