@@ -5,7 +5,7 @@
 //! that it returns is well-typed by construction. Same seed, same terms.
 
 use crate::signature::Signature;
-use crate::term::{Index, Literal, TermError, TermId, TermStore, Vector6};
+use crate::term::{Index, JointVector, Literal, TermError, TermId, TermStore, Vector6};
 use crate::types::{Base, Type, TypeId};
 use crate::unify::Substitution;
 
@@ -194,6 +194,11 @@ impl Generator {
             Base::Pose => store.literal(Literal::Pose(vector)),
             Base::Twist => store.literal(Literal::Twist(vector)),
             Base::Wrench => store.literal(Literal::Wrench(vector)),
+            Base::Joints => {
+                let count = 1 + self.below(JointVector::MAX);
+                let values: Vec<f64> = (0..count).map(|_| NUMBERS[self.below(NUMBERS.len())]).collect();
+                store.literal(Literal::Joints(JointVector::new(&values).ok()?))
+            }
             Base::Motion => store.seq(&[]).ok()?,
             Base::GripperPhase => return None,
         })

@@ -3,7 +3,7 @@
 use crate::diagnostic::{Span, SyntaxError};
 
 /// The words that cannot name a primitive, an entry or a variable.
-pub const KEYWORDS: [&str; 8] = ["seq", "repeat", "branch", "true", "false", "pose", "twist", "wrench"];
+pub const KEYWORDS: [&str; 9] = ["seq", "repeat", "branch", "true", "false", "pose", "twist", "wrench", "joints"];
 
 /// One lexeme.
 #[derive(Clone, Debug, PartialEq)]

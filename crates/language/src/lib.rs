@@ -95,7 +95,9 @@ pub use print::{binder_names, pretty, print};
 pub use signature::{DEFAULT_PRIM_TYPES, Entry, Kind, Signature, SignatureError};
 pub use spans::{SpanNode, SpanTree};
 pub use substitute::MAX_NORMALIZE_STEPS;
-pub use term::{Index, Literal, MAX_DEPTH, MAX_SIZE, Name, Term, TermError, TermId, TermStore, Text, Vector6};
+pub use term::{
+    Index, JointVector, Literal, MAX_DEPTH, MAX_SIZE, Name, Term, TermError, TermId, TermStore, Text, Vector6,
+};
 pub use token::{Head, Token, TokenError, term_of, tokens_of};
 pub use types::{Base, MAX_TYPE_DEPTH, MAX_TYPE_SIZE, Scheme, Type, TypeError, TypeId, TypeStore, TypeVar};
 pub use unify::{Substitution, UnifyError};

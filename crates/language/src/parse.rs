@@ -4,7 +4,7 @@
 //! term   ::= ("\" | "λ") name [":" type] "." term | atom atom…
 //! atom   ::= name | "$" natural | natural | "true" | "false" | text | vector | "(" term ")"
 //!          | "seq" "[" term, … "]" | "repeat" "(" term "," term ")" | "branch" "(" term "," term "," term ")"
-//! vector ::= ("pose" | "twist" | "wrench") "[" six numbers "]"
+//! vector ::= ("pose" | "twist" | "wrench") "[" six numbers "]" | "joints" "[" one to eight numbers "]"
 //! ```
 //!
 //! Application associates to the left, a λ reaches as far right as it can, `#` begins a comment, and lists may end with
@@ -18,7 +18,7 @@ use crate::parse_type::Cursor;
 pub use crate::parse_type::{parse_scheme, parse_type};
 use crate::signature::Signature;
 use crate::spans::{SpanNode, SpanTree};
-use crate::term::{Index, Literal, Name, Term, TermError, TermId, TermStore, Vector6};
+use crate::term::{Index, JointVector, Literal, Name, Term, TermError, TermId, TermStore, Vector6};
 
 /// A parsed term and where its parts were written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -183,9 +183,13 @@ impl Parser<'_> {
                     let built = self.store.branch(condition.0, then.0, otherwise.0);
                     self.built(built, start, vec![condition.1, then.1, otherwise.1])
                 }
-                "pose" => self.vector("pose", Literal::Pose),
-                "twist" => self.vector("twist", Literal::Twist),
-                "wrench" => self.vector("wrench", Literal::Wrench),
+                "pose" => self.six("pose", Literal::Pose),
+                "twist" => self.six("twist", Literal::Twist),
+                "wrench" => self.six("wrench", Literal::Wrench),
+                "joints" => {
+                    let (values, span) = self.vector("`[` and the numbers of the joints")?;
+                    self.vector_leaf(JointVector::new(&values).map(Literal::Joints), span)
+                }
                 _ => self.name(&word),
             },
             _ => {
@@ -268,22 +272,31 @@ impl Parser<'_> {
         Some((start, items.try_into().ok()?))
     }
 
-    fn vector(&mut self, kind: &'static str, literal: impl Fn(Vector6) -> Literal) -> Option<Written> {
+    /// The numbers of a vector, whose keyword is next.
+    fn vector(&mut self, wanted: &str) -> Option<(Vec<f64>, Span)> {
         let (_, start) = self.cursor.advance();
         if *self.cursor.peek() != Lexeme::LeftBracket {
-            self.cursor.unexpected("`[` and six numbers", Some(start));
+            self.cursor.unexpected(wanted, Some(start));
             return None;
         }
         let numbers = self.list(&Lexeme::RightBracket, "`,` or `]`", Self::number);
         let span = start.to(self.cursor.last_span());
-        let found = numbers.len();
-        let values: Vec<f64> = numbers.into_iter().collect::<Option<_>>()?;
+        Some((numbers.into_iter().collect::<Option<_>>()?, span))
+    }
+
+    fn six(&mut self, kind: &'static str, literal: impl Fn(Vector6) -> Literal) -> Option<Written> {
+        let (values, span) = self.vector("`[` and six numbers")?;
+        let found = values.len();
         let Ok(values) = <[f64; 6]>::try_from(values) else {
             self.cursor.error(SyntaxError::WrongLength { kind, found, span });
             return None;
         };
-        match Vector6::new(values) {
-            Ok(vector) => Some(self.leaf(literal(vector), span)),
+        self.vector_leaf(Vector6::new(values).map(literal), span)
+    }
+
+    fn vector_leaf(&mut self, literal: Result<Literal, TermError>, span: Span) -> Option<Written> {
+        match literal {
+            Ok(literal) => Some(self.leaf(literal, span)),
             Err(source) => {
                 self.cursor.error(SyntaxError::Term { source, span });
                 None

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use rustc_hash::FxHashSet;
 
-use crate::term::{Index, Literal, Term, TermId, TermStore, Vector6};
+use crate::term::{Index, Literal, Term, TermId, TermStore};
 
 /// The term on one line.
 pub fn print(store: &TermStore, term: TermId) -> String {
@@ -43,9 +43,10 @@ pub(crate) fn write_literal(store: &TermStore, literal: Literal, text: &mut Stri
         Literal::Natural(value) => drop(write!(text, "{value}")),
         Literal::Boolean(value) => drop(write!(text, "{value}")),
         Literal::Text(content) => write_quoted(store.content(content), text),
-        Literal::Pose(vector) => write_vector("pose", vector, text),
-        Literal::Twist(vector) => write_vector("twist", vector, text),
-        Literal::Wrench(vector) => write_vector("wrench", vector, text),
+        Literal::Pose(vector) => write_vector("pose", &vector.values(), text),
+        Literal::Twist(vector) => write_vector("twist", &vector.values(), text),
+        Literal::Wrench(vector) => write_vector("wrench", &vector.values(), text),
+        Literal::Joints(vector) => write_vector("joints", &vector.values(), text),
     }
 }
 
@@ -259,9 +260,9 @@ fn write_quoted(content: &str, text: &mut String) {
     text.push('"');
 }
 
-fn write_vector(kind: &str, vector: Vector6, text: &mut String) {
+fn write_vector(kind: &str, values: &[f64], text: &mut String) {
     text.push_str(kind);
-    for (at, value) in vector.values().into_iter().enumerate() {
+    for (at, &value) in values.iter().enumerate() {
         text.push_str(if at == 0 { "[" } else { ", " });
         // Both forms are the shortest that read back as the same bits.
         let plain = value == 0.0 || (1e-5..1e15).contains(&value.abs());

@@ -64,6 +64,37 @@ impl Vector6 {
     }
 }
 
+/// The numbers of one part of a robot, at least one and at most [`JointVector::MAX`], compared bit by bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct JointVector {
+    len: u8,
+    /// Zero from `len` on.
+    bits: [u64; JointVector::MAX],
+}
+
+impl JointVector {
+    /// The most numbers: the joints of one limb, not of a whole robot.
+    pub const MAX: usize = 8;
+
+    /// Finite numbers, in the order of the joints.
+    pub fn new(values: &[f64]) -> Result<JointVector, TermError> {
+        if !(1..=JointVector::MAX).contains(&values.len()) {
+            return Err(TermError::JointCount { found: values.len() });
+        }
+        if let Some(index) = values.iter().position(|value| !value.is_finite()) {
+            return Err(TermError::NotFinite { index, value: values[index] });
+        }
+        let mut bits = [0; JointVector::MAX];
+        bits.iter_mut().zip(values).for_each(|(bits, value)| *bits = value.to_bits());
+        Ok(JointVector { len: values.len() as u8, bits })
+    }
+
+    /// The numbers.
+    pub fn values(self) -> Vec<f64> {
+        self.bits[..usize::from(self.len)].iter().map(|bits| f64::from_bits(*bits)).collect()
+    }
+}
+
 /// A literal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Literal {
@@ -79,6 +110,8 @@ pub enum Literal {
     Twist(Vector6),
     /// `wrench[fx, fy, fz, tx, ty, tz]`.
     Wrench(Vector6),
+    /// `joints[j1, …]`.
+    Joints(JointVector),
 }
 
 impl Literal {
@@ -91,6 +124,7 @@ impl Literal {
             Literal::Pose(_) => TypeId::POSE,
             Literal::Twist(_) => TypeId::TWIST,
             Literal::Wrench(_) => TypeId::WRENCH,
+            Literal::Joints(_) => TypeId::JOINTS,
         }
     }
 }
@@ -162,10 +196,16 @@ pub enum TermError {
         /// The word.
         name: String,
     },
+    /// No numbers or more than one part of a robot has.
+    #[error("{found} numbers cannot be joints; expected 1 to {}", JointVector::MAX)]
+    JointCount {
+        /// How many there are.
+        found: usize,
+    },
     /// NaN or an infinity.
-    #[error("number {index} is {value}, but poses, twists and wrenches hold finite numbers")]
+    #[error("number {index} is {value}, but poses, twists, wrenches and joints hold finite numbers")]
     NotFinite {
-        /// Its position among the six.
+        /// Its position in the literal.
         index: usize,
         /// The number.
         value: f64,

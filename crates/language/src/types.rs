@@ -1,16 +1,16 @@
-//! Types: eight base types, arrows, variables and schemes (the paper's Σ plus what the grammar needs).
+//! Types: nine base types, arrows, variables and schemes (the paper's Σ plus what the grammar needs).
 //!
 //! ```text
-//! τ ::= Twist | Wrench | GripperPhase | Pose | Lang | Bool | Nat | Motion | a | τ -> τ
+//! τ ::= Twist | Wrench | GripperPhase | Pose | Lang | Bool | Nat | Motion | Joints | a | τ -> τ
 //! σ ::= forall a b. τ
 //! ```
 //!
 //! Types live in a hash-consed arena: equal types have equal [`TypeId`]s, so comparing two of them is comparing two
 //! integers, and a type that mentions a subtype twice stores it once. Ids belong to the store that made them; a clone of
-//! a store understands all ids of the original. The eight base types have the same id in every store.
+//! a store understands all ids of the original. The nine base types have the same id in every store.
 //!
 //! Departure from the paper: Σ names five types; Bool, Nat and Motion are added because `branch`, `repeat` and programs
-//! themselves need them (SPEC §6).
+//! themselves need them (SPEC §6), and Joints because a joint-controlled robot has no poses (SPEC §7).
 
 use std::fmt::Write as _;
 
@@ -42,12 +42,23 @@ pub enum Base {
     Nat,
     /// A program.
     Motion,
+    /// The configuration of one part of a robot: a number for each of its joints.
+    Joints,
 }
 
 impl Base {
     /// All base types, in the order of their ids.
-    pub const ALL: [Base; 8] =
-        [Base::Twist, Base::Wrench, Base::GripperPhase, Base::Pose, Base::Lang, Base::Bool, Base::Nat, Base::Motion];
+    pub const ALL: [Base; 9] = [
+        Base::Twist,
+        Base::Wrench,
+        Base::GripperPhase,
+        Base::Pose,
+        Base::Lang,
+        Base::Bool,
+        Base::Nat,
+        Base::Motion,
+        Base::Joints,
+    ];
 
     /// The name in the concrete syntax.
     pub fn name(self) -> &'static str {
@@ -60,6 +71,7 @@ impl Base {
             Base::Bool => "Bool",
             Base::Nat => "Nat",
             Base::Motion => "Motion",
+            Base::Joints => "Joints",
         }
     }
 
@@ -90,6 +102,8 @@ impl TypeId {
     pub const NAT: TypeId = TypeId(Base::Nat as u32);
     /// The type of programs.
     pub const MOTION: TypeId = TypeId(Base::Motion as u32);
+    /// The type of joint configurations.
+    pub const JOINTS: TypeId = TypeId(Base::Joints as u32);
 }
 
 /// A type variable. It prints as a letter and, past the first 26, a number: `a`, …, `z`, `a1`, ….

@@ -2,9 +2,9 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up fails loudly")]
 
 use language::{
-    Entry, EvaluateError, Event, Generator, Index, Literal, Name, PrefixChecker, Scheme, Signature, Substitution, Term,
-    TermId, TermStore, Token, Type, TypeId, TypeStore, TypeVar, Vector6, check, evaluate, infer, parse, parse_scheme,
-    parse_type, pretty, print, read, show_trace, term_of, tokens_of,
+    Entry, EvaluateError, Event, Generator, Index, JointVector, Literal, Name, PrefixChecker, Scheme, Signature,
+    Substitution, Term, TermId, TermStore, Token, Type, TypeId, TypeStore, TypeVar, Vector6, check, evaluate, infer,
+    parse, parse_scheme, parse_type, pretty, print, read, show_trace, term_of, tokens_of,
 };
 use proptest::prelude::*;
 
@@ -204,7 +204,8 @@ proptest! {
         let vector = Vector6::new(values).unwrap();
         let text = store.text_literal(&content);
         let wrench = Literal::Wrench(vector);
-        for literal in [Literal::Pose(vector), Literal::Twist(vector), wrench, text, Literal::Natural(count)] {
+        let joints = Literal::Joints(JointVector::new(&values[..1 + (count % 6) as usize]).unwrap());
+        for literal in [Literal::Pose(vector), Literal::Twist(vector), wrench, joints, text, Literal::Natural(count)] {
             let term = store.literal(literal);
             let printed = print(&store, term);
             let parsed = parse(&mut store, &signature, &printed);

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use language::{
-    Generator, Head, Index, Literal, PrefixChecker, TermStore, Token, TokenError, TypeId, Vector6, check, parse_type,
-    term_of, tokens_of,
+    Generator, Head, Index, JointVector, Literal, PrefixChecker, TermStore, Token, TokenError, TypeId, Vector6, check,
+    parse_type, term_of, tokens_of,
 };
 
 use super::{Outcome, Target, Verdict, World, ensure};
@@ -188,6 +188,7 @@ fn word_of(store: &TermStore, token: Token) -> String {
             Head::Literal(Literal::Pose(_)) => format!("pose/{args}"),
             Head::Literal(Literal::Twist(_)) => format!("twist/{args}"),
             Head::Literal(Literal::Wrench(_)) => format!("wrench/{args}"),
+            Head::Literal(Literal::Joints(_)) => format!("joints/{args}"),
         },
         Token::Lambda(None) => "lam".into(),
         Token::Lambda(Some(annotation)) => format!("lam:{}", store.types().show(annotation).replace(' ', "")),
@@ -215,6 +216,7 @@ fn token_of(store: &mut TermStore, annotations: &Annotations, word: &str) -> Tok
         ("pose", Ok(zero)) => literal(Literal::Pose(zero)),
         ("twist", Ok(zero)) => literal(Literal::Twist(zero)),
         ("wrench", Ok(zero)) => literal(Literal::Wrench(zero)),
+        ("joints", _) => JointVector::new(&[0.0; 6]).map_or(Token::Seq, |zero| literal(Literal::Joints(zero))),
         _ => {
             if let Some(annotation) = stem.strip_prefix("lam:") {
                 return Token::Lambda(annotations.get(annotation).copied());

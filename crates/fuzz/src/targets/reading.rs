@@ -59,6 +59,7 @@ pub(super) fn program() -> Target {
             "repeat(",
             "branch(",
             "pose[0,0,0,0,0,0]",
+            "joints[0, 1]",
             "twist[1, 2, 3",
             "seq[]",
         ]

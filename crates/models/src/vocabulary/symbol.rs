@@ -1,11 +1,14 @@
 //! What a model writes at one step: a whole token of a program, or one number of a vector.
 //!
 //! A pose, twist or wrench is one token of the language and six symbols here, `twist[0.5` `,0` `,-2` `,0` `,0` `,0`. As
-//! one symbol, most vectors of a new episode would never have been seen in training; their numbers have.
+//! one symbol, most vectors of a new episode would never have been seen in training; their numbers have. The first symbol
+//! of joints says how many numbers there are, `joints3[0.5` `,0` `,-2`, so that it is known when the vector is whole.
 
 use std::fmt;
 
-use language::{Head, Index, Literal, Signature, Term, TermStore, Token, Vector6, parse, parse_type, print};
+use language::{
+    Head, Index, JointVector, Literal, Signature, Term, TermStore, Token, Vector6, parse, parse_type, print,
+};
 
 pub(super) const SYNTAX: [(&str, Token); 4] =
     [("seq[", Token::Seq), ("]", Token::EndSeq), ("repeat(", Token::Repeat), ("branch(", Token::Branch)];
@@ -21,7 +24,7 @@ pub enum Symbol {
     Next(Number),
 }
 
-/// The literals that are six numbers.
+/// The literals that are several numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum VectorKind {
     /// A pose.
@@ -30,6 +33,8 @@ pub enum VectorKind {
     Twist,
     /// A wrench.
     Wrench,
+    /// Joints, with their number.
+    Joints(u8),
 }
 
 /// A finite number, compared bit by bit.
@@ -52,22 +57,43 @@ pub(crate) enum Joined {
 }
 
 impl VectorKind {
-    const ALL: [VectorKind; 3] = [VectorKind::Pose, VectorKind::Twist, VectorKind::Wrench];
-
-    fn word(self) -> &'static str {
+    fn word(self) -> String {
         match self {
-            VectorKind::Pose => "pose",
-            VectorKind::Twist => "twist",
-            VectorKind::Wrench => "wrench",
+            VectorKind::Pose => "pose".to_owned(),
+            VectorKind::Twist => "twist".to_owned(),
+            VectorKind::Wrench => "wrench".to_owned(),
+            VectorKind::Joints(count) => format!("joints{count}"),
         }
     }
 
-    fn token(self, numbers: [f64; 6]) -> Option<Token> {
-        let vector = Vector6::new(numbers).ok()?;
+    fn read(word: &str) -> Option<VectorKind> {
+        match word {
+            "pose" => Some(VectorKind::Pose),
+            "twist" => Some(VectorKind::Twist),
+            "wrench" => Some(VectorKind::Wrench),
+            _ => {
+                let count: u8 = word.strip_prefix("joints")?.parse().ok()?;
+                (1..=JointVector::MAX).contains(&usize::from(count)).then_some(VectorKind::Joints(count))
+            }
+        }
+    }
+
+    /// How many numbers a vector of this kind has.
+    fn len(self) -> usize {
+        match self {
+            VectorKind::Joints(count) => usize::from(count),
+            _ => 6,
+        }
+    }
+
+    /// A whole vector; `None` if numbers are missing or not finite.
+    fn token(self, numbers: &[f64]) -> Option<Token> {
+        let six = || Vector6::new(<[f64; 6]>::try_from(numbers).ok()?).ok();
         let literal = match self {
-            VectorKind::Pose => Literal::Pose(vector),
-            VectorKind::Twist => Literal::Twist(vector),
-            VectorKind::Wrench => Literal::Wrench(vector),
+            VectorKind::Pose => Literal::Pose(six()?),
+            VectorKind::Twist => Literal::Twist(six()?),
+            VectorKind::Wrench => Literal::Wrench(six()?),
+            VectorKind::Joints(_) => Literal::Joints(JointVector::new(numbers).ok()?),
         };
         Some(Token::Head { head: Head::Literal(literal), args: 0 })
     }
@@ -94,27 +120,30 @@ impl OpenVector {
     /// With another number.
     fn with(mut self, number: Number) -> Option<Joined> {
         self.numbers.push(number);
-        match <[Number; 6]>::try_from(self.numbers.as_slice()) {
-            Ok(all) => self.kind.token(all.map(Number::value)).map(Joined::Whole),
-            Err(_) => Some(Joined::Open(self)),
+        if self.numbers.len() < self.kind.len() {
+            return Some(Joined::Open(self));
         }
+        let all: Vec<f64> = self.numbers.iter().map(|number| number.value()).collect();
+        self.kind.token(&all).map(Joined::Whole)
     }
 }
 
 impl Symbol {
     /// The symbols of a token, in order.
     pub(super) fn of(token: Token) -> Vec<Symbol> {
-        let (kind, vector) = match token {
-            Token::Head { head: Head::Literal(Literal::Pose(vector)), args: 0 } => (VectorKind::Pose, vector),
-            Token::Head { head: Head::Literal(Literal::Twist(vector)), args: 0 } => (VectorKind::Twist, vector),
-            Token::Head { head: Head::Literal(Literal::Wrench(vector)), args: 0 } => (VectorKind::Wrench, vector),
-            _ => return vec![Symbol::Token(token)],
+        let Token::Head { head: Head::Literal(literal), args: 0 } = token else { return vec![Symbol::Token(token)] };
+        let (kind, values) = match literal {
+            Literal::Pose(vector) => (VectorKind::Pose, vector.values().to_vec()),
+            Literal::Twist(vector) => (VectorKind::Twist, vector.values().to_vec()),
+            Literal::Wrench(vector) => (VectorKind::Wrench, vector.values().to_vec()),
+            Literal::Joints(vector) => (VectorKind::Joints(vector.values().len() as u8), vector.values()),
+            Literal::Natural(_) | Literal::Boolean(_) | Literal::Text(_) => return vec![Symbol::Token(token)],
         };
         let number = |(at, value): (usize, f64)| match at {
             0 => Symbol::Open(kind, Number(value.to_bits())),
             _ => Symbol::Next(Number(value.to_bits())),
         };
-        vector.values().into_iter().enumerate().map(number).collect()
+        values.into_iter().enumerate().map(number).collect()
     }
 
     /// What it makes of what is open; nothing where it cannot stand.
@@ -131,7 +160,7 @@ impl Symbol {
     pub(crate) fn example(self) -> Option<Token> {
         match self {
             Symbol::Token(token) => Some(token),
-            Symbol::Open(kind, _) => kind.token([0.0; 6]),
+            Symbol::Open(kind, _) => kind.token(&vec![0.0; kind.len()]),
             Symbol::Next(_) => None,
         }
     }
@@ -173,8 +202,9 @@ impl Symbol {
         if let Some(text) = spelling.strip_prefix(',') {
             return number(text).map(Symbol::Next);
         }
-        let opens = |kind: &VectorKind| Some((*kind, spelling.strip_prefix(kind.word())?.strip_prefix('[')?));
-        if let Some((kind, text)) = VectorKind::ALL.iter().find_map(opens) {
+        if let Some((kind, text)) =
+            spelling.split_once('[').and_then(|(word, text)| Some((VectorKind::read(word)?, text)))
+        {
             return Some(Symbol::Open(kind, number(text)?));
         }
         token(store, spelling).map(Symbol::Token)
@@ -220,12 +250,18 @@ mod tests {
     use super::*;
 
     fn twist(numbers: [f64; 6]) -> Token {
-        VectorKind::Twist.token(numbers).unwrap()
+        VectorKind::Twist.token(&numbers).unwrap()
     }
 
     #[test]
     fn vectors_are_taken_apart_and_joined_again() {
-        let token = twist([0.5, -0.0, 1e-300, -2.5e17, 0.0, 0.1 + 0.2]);
+        taken_apart_and_joined(twist([0.5, -0.0, 1e-300, -2.5e17, 0.0, 0.1 + 0.2]), ["twist[0.5", ",-0"]);
+        let joints = VectorKind::Joints(3).token(&[1.5, -2.0, 0.0]).unwrap();
+        taken_apart_and_joined(joints, ["joints3[1.5", ",-2"]);
+        assert_eq!(VectorKind::Joints(3).token(&[1.5, f64::NAN, 0.0]), None);
+    }
+
+    fn taken_apart_and_joined(token: Token, first: [&str; 2]) {
         let mut store = TermStore::new();
         let (mut open, mut whole) = (None, Vec::new());
         for symbol in Symbol::of(token) {
@@ -240,8 +276,8 @@ mod tests {
         }
         assert_eq!(whole, [token]);
         assert!(open.is_none());
-        assert_eq!(Symbol::of(token)[0].spelling(&mut store).as_deref(), Some("twist[0.5"));
-        assert_eq!(Symbol::of(token)[1].spelling(&mut store).as_deref(), Some(",-0"));
+        let spellings = [0, 1].map(|at| Symbol::of(token)[at].spelling(&mut store).unwrap());
+        assert_eq!(spellings, first);
     }
 
     #[test]
@@ -253,7 +289,17 @@ mod tests {
         assert!(Symbol::Token(Token::Seq).join(Some(open)).is_none());
         assert_eq!(first.example(), Some(twist([0.0; 6])));
         assert_eq!(second.example(), None);
-        for wrong in [",", ",nan", "twist[", "twist[inf", "pose[1,2", "twist[0, 0, 0, 0, 0, 0]"] {
+        for wrong in [
+            ",",
+            ",nan",
+            "twist[",
+            "twist[inf",
+            "pose[1,2",
+            "twist[0, 0, 0, 0, 0, 0]",
+            "joints[1",
+            "joints0[1",
+            "joints9[1",
+        ] {
             assert_eq!(Symbol::read(&mut TermStore::new(), wrong), None, "{wrong}");
         }
     }
