@@ -1,26 +1,53 @@
-//! Segments as calls of skills: net twist and length, snapped to the grid of the alphabet.
+//! Segments as calls of skills: the targets of the groups that move, snapped to the grid of the alphabet.
 
 use std::ops::Range;
 
-use clustering::Points;
+use serde::{Deserialize, Serialize};
 
-use crate::alphabet::{MAX_SKILL_STEPS, SkillAlphabet, SkillCall, SkillId};
+use crate::alphabet::{SkillAlphabet, SkillId};
+use crate::episode::{Episode, Motion, Position};
 use crate::error::SkillError;
 
+/// A skill with its arguments, on the grid of its alphabet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SkillCall {
+    /// Which skill.
+    pub skill: SkillId,
+    /// One for each of the skill's groups.
+    pub arguments: Vec<Argument>,
+}
+
+/// Where the motion of a group ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Argument {
+    /// At this position.
+    To(Vec<f64>),
+    /// So far from the previous target.
+    By(Vec<f64>),
+}
+
 impl SkillAlphabet {
-    /// A segment as a call of a skill: its net twist and its length, on the grid.
-    pub fn call(&self, skill: SkillId, rows: Points<'_>) -> Result<SkillCall, SkillError> {
-        self.call_after(skill, rows, &mut [0.0; 6])
+    /// Where an episode begins, on the grid: what the first distance of a program is counted from.
+    pub fn start(&self, episode: &Episode) -> Position {
+        self.position_on_grid(&episode.position(0))
     }
 
-    /// An episode as calls, one for each of its segments. `labels` are the classes of the segments.
+    /// A position of the whole robot on the grid.
+    pub fn position_on_grid(&self, position: &[Vec<f64>]) -> Position {
+        position.iter().enumerate().map(|(group, position)| self.on_grid(group, position)).collect()
+    }
+
+    /// An episode as calls, one for each of its segments, with targets as positions wherever the group is anchored. `labels` are
+    /// the classes of the segments.
     ///
     /// # Errors
     /// On labels that are not one for each segment, segments outside the episode, and classes that the alphabet does
-    /// not know under the segment's gripper command.
+    /// not know under the segment's gripper commands.
     pub fn encode(
         &self,
-        episode: Points<'_>,
+        episode: &Episode,
         segments: &[Range<usize>],
         labels: &[i64],
     ) -> Result<Vec<SkillCall>, SkillError> {
@@ -28,113 +55,95 @@ impl SkillAlphabet {
             return Err(SkillError::OtherLabels { found: labels.len(), wanted: segments.len() });
         }
         let mut calls = Vec::with_capacity(segments.len());
-        // What the grid has taken from the segments so far.
-        let mut carry = [0.0; 6];
+        let mut position = self.start(episode);
         for (segment, &label) in segments.iter().zip(labels) {
-            let rows = rows_of(episode, segment)?;
-            calls.push(self.call_after(self.skill_of(rows, label)?, rows, &mut carry)?);
-            if !self.config.carry {
-                carry = [0.0; 6];
-            }
+            let motion = episode.motion(segment)?;
+            let call = self.call(self.skill_of(&motion, label)?, &motion, &position)?;
+            self.advance(&mut position, &call)?;
+            calls.push(call);
         }
         Ok(calls)
     }
 
-    fn call_after(&self, skill: SkillId, rows: Points<'_>, carry: &mut [f64; 6]) -> Result<SkillCall, SkillError> {
-        self.layout.check(rows)?;
-        if rows.is_empty() {
-            return Err(SkillError::EmptySegment { segment: 0 });
-        }
-        let steps = self.steps_on_grid(rows.len());
-        let mut twist = self.net_twist(rows);
-        for (axis, value) in twist.iter_mut().enumerate() {
-            let wanted = *value + carry[axis];
-            *value = self.on_grid(axis, wanted, steps);
-            carry[axis] = wanted - *value;
-        }
-        Ok(SkillCall { skill, twist, steps })
-    }
-
-    /// What is left of a call once the rows in `done` are over and `left` are still to come: the rest of its twist and of its
-    /// steps, on the grid. With nothing done it is the call itself.
-    ///
-    /// The rest is counted to where the call leads, what the grid carried from segment to segment included. It is written with
-    /// the same skill, whose profile is that of whole segments.
-    pub fn rest(&self, call: &SkillCall, done: Points<'_>, left: usize) -> Result<SkillCall, SkillError> {
-        self.layout.check(done)?;
-        if done.is_empty() {
-            return Ok(*call);
-        }
-        let steps = self.steps_on_grid(left);
-        let mut twist = self.net_twist(done);
-        for (axis, value) in twist.iter_mut().enumerate() {
-            *value = self.on_grid(axis, call.twist[axis] - *value, steps);
-        }
-        Ok(SkillCall { skill: call.skill, twist, steps })
-    }
-
-    fn steps_on_grid(&self, rows: usize) -> u64 {
-        let grid = self.config.step_grid.max(1);
-        (rows as u64).div_ceil(grid).saturating_mul(grid).min(MAX_SKILL_STEPS)
-    }
-
-    /// A displacement on the grid of its axis. The grid and what was carried may ask for more than the steps can give; then it
-    /// is as much as they can give.
-    fn on_grid(&self, axis: usize, wanted: f64, steps: u64) -> f64 {
-        let grid = self.grid(axis);
-        let value = snapped(wanted, grid);
-        let Some(most) = self.layout.limit.map(|limit| limit * steps as f64).filter(|&most| value.abs() > most) else {
-            return value;
+    /// A segment as a call of a skill after earlier calls have led to `position`. What the grid took from the distances of a
+    /// group that is not anchored is made up for by the next one.
+    fn call(&self, skill: SkillId, motion: &Motion<'_>, position: &[Vec<f64>]) -> Result<SkillCall, SkillError> {
+        let end = motion.end();
+        let argument = |group: &usize| {
+            let target = self.on_grid(*group, &end[*group]);
+            if self.layout.groups[*group].anchored() {
+                return Argument::To(target);
+            }
+            Argument::By(self.distance(*group, &target, &position[*group]))
         };
-        let within = if grid > 0.0 { snapped((most / grid).floor() * grid, grid) } else { most };
-        within.copysign(value) + 0.0
+        Ok(SkillCall { skill, arguments: self.skill(skill)?.arguments.iter().map(argument).collect() })
     }
 
-    /// The sum of the commands on each axis.
-    pub fn net_twist(&self, rows: Points<'_>) -> [f64; 6] {
-        let mut twist = [0.0; 6];
-        for (sum, column) in twist.iter_mut().zip(self.layout.axes()) {
-            *sum = rows.rows().map(|row| f64::from(row[column])).sum();
+    /// What is left of a call at a row in its segment. A target stays what it is; of a distance the part that is over is taken.
+    pub fn rest(
+        &self,
+        call: &SkillCall,
+        episode: &Episode,
+        segment: &Range<usize>,
+        row: usize,
+    ) -> Result<SkillCall, SkillError> {
+        let (start, now) = (episode.position(segment.start), episode.position(row));
+        let of = |(group, argument): (&usize, &Argument)| match argument {
+            Argument::By(distance) if !self.layout.groups[*group].anchored() => {
+                let moved = now[*group].iter().zip(&start[*group]).map(|(now, start)| now - start);
+                let left: Vec<f64> = distance.iter().zip(moved).map(|(whole, moved)| whole - moved).collect();
+                Argument::By(self.on_grid(*group, &left))
+            }
+            other => other.clone(),
+        };
+        let arguments = self.skill(call.skill)?.arguments.iter().zip(&call.arguments).map(of).collect();
+        Ok(SkillCall { skill: call.skill, arguments })
+    }
+
+    /// The same call with every target as a position, as far as its groups are anchored.
+    pub fn anchored(&self, call: &SkillCall, position: &[Vec<f64>]) -> Result<SkillCall, SkillError> {
+        let mut after = position.to_vec();
+        self.advance(&mut after, call)?;
+        let of = |(group, argument): (&usize, &Argument)| match argument {
+            Argument::By(_) if self.layout.groups[*group].anchored() => Argument::To(after[*group].clone()),
+            other => other.clone(),
+        };
+        let arguments = self.skill(call.skill)?.arguments.iter().zip(&call.arguments).map(of).collect();
+        Ok(SkillCall { skill: call.skill, arguments })
+    }
+
+    /// Moves a position to where a call leads.
+    ///
+    /// # Errors
+    /// On a call of another alphabet.
+    pub fn advance(&self, position: &mut [Vec<f64>], call: &SkillCall) -> Result<(), SkillError> {
+        let skill = self.skill(call.skill)?;
+        let fits = |(group, argument): (&usize, &Argument)| {
+            let (Argument::To(numbers) | Argument::By(numbers)) = argument;
+            position.get(*group).is_some_and(|position| position.len() == numbers.len())
+        };
+        if call.arguments.len() != skill.arguments.len() || !skill.arguments.iter().zip(&call.arguments).all(fits) {
+            return Err(SkillError::NotSkill { found: format!("{} {:?}", skill.name, call.arguments) });
         }
-        twist
+        for (group, argument) in skill.arguments.iter().zip(&call.arguments) {
+            position[*group] = match argument {
+                Argument::To(target) => target.clone(),
+                Argument::By(distance) => {
+                    let sum: Vec<f64> = position[*group].iter().zip(distance).map(|(from, by)| from + by).collect();
+                    self.on_grid(*group, &sum)
+                }
+            };
+        }
+        Ok(())
     }
 
-    fn grid(&self, axis: usize) -> f64 {
-        if axis < 3 { self.config.translation_grid } else { self.config.rotation_grid }
+    /// From one position of a group to another, on the grid.
+    pub(crate) fn distance(&self, group: usize, to: &[f64], from: &[f64]) -> Vec<f64> {
+        let apart: Vec<f64> = to.iter().zip(from).map(|(to, from)| to - from).collect();
+        self.on_grid(group, &apart)
     }
-}
 
-/// The rows of a segment of an episode.
-///
-/// # Errors
-/// On a segment that is not within the episode.
-pub fn rows_of<'a>(episode: Points<'a>, segment: &Range<usize>) -> Result<Points<'a>, SkillError> {
-    let width = episode.width();
-    let values = episode.values().get(segment.start.saturating_mul(width)..segment.end.saturating_mul(width));
-    let values = values.ok_or(SkillError::NotCovered { found: segment.end, wanted: episode.len() })?;
-    Ok(Points::new(values, width)?)
-}
-
-/// The nearest multiple of the grid; as it is with a grid of 0. There is one zero.
-pub(crate) fn snapped(value: f64, grid: f64) -> f64 {
-    if grid == 0.0 {
-        return value + 0.0;
-    }
-    let count = (value / grid).round();
-    // Dividing by a whole number gives the double nearest to the decimal, so that 0.3 is written `0.3`.
-    let whole = (1.0 / grid).round();
-    let exact = (whole * grid - 1.0).abs() < 1e-12;
-    (if exact { count / whole } else { count * grid }) + 0.0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_grid_has_one_zero_and_writes_decimals() {
-        assert_eq!(snapped(0.31, 0.1).to_string(), "0.3");
-        assert_eq!(snapped(-0.04, 0.1).to_bits(), 0.0f64.to_bits());
-        assert_eq!((snapped(0.7, 0.0), snapped(1.3, 0.5), snapped(5.0, 3.0)), (0.7, 1.5, 6.0));
+    pub(crate) fn skill(&self, id: SkillId) -> Result<&crate::alphabet::Skill, SkillError> {
+        self.skills.get(id.0).ok_or(SkillError::UnknownSkill { found: id.0, skills: self.skills.len() })
     }
 }

@@ -16,8 +16,6 @@ pub enum SkillError {
     OtherWidth { found: usize, wanted: usize },
     #[error("there are {states} rows of states for {actions} rows of actions; give one for each")]
     OtherRows { states: usize, actions: usize },
-    #[error("{found} columns besides the gripper do not fit a twist, which has 6; skills need fewer")]
-    TooManyAxes { found: usize },
     #[error("there are {found} labels for {wanted} segments; give one for each")]
     OtherLabels { found: usize, wanted: usize },
     #[error("segments cover {found} rows of an episode of {wanted}; give segments that cover it")]
@@ -28,11 +26,11 @@ pub enum SkillError {
     NoSegments,
     #[error("segment {segment} has no rows; give segments of one row or more")]
     EmptySegment { segment: usize },
-    #[error("class {label} with the gripper {gripper} is in no segment that the alphabet was fitted to")]
-    UnknownClass { label: i64, gripper: &'static str },
+    #[error("class {label} ({gripper}) is in no segment that the alphabet was fitted to")]
+    UnknownClass { label: i64, gripper: String },
     #[error("skill {found} is not in an alphabet of {skills} skills; use the alphabet that made the call")]
     UnknownSkill { found: usize, skills: usize },
-    #[error("found `{found}`, wanted a skill of the alphabet with a twist and a count")]
+    #[error("found `{found}`, wanted a skill of the alphabet with a target for each group that it moves")]
     NotSkill { found: String },
     #[error("{what} of the compression cannot be read: {reason}; use the signature that it was made with")]
     NotRead { what: String, reason: String },

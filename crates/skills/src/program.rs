@@ -1,21 +1,25 @@
-//! Calls of skills as programs, and back: `seq[skill_3 twist[…] 12, skill_1 twist[…] 9]`.
+//! Calls of skills as programs, and back: `seq[skill_3 pose[…], skill_1 (by twist[…])]`.
 
-use language::{Event, Literal, Name, Signature, Term, TermId, TermStore, Vector6, evaluate, print};
+use language::{Event, JointVector, Literal, Name, Signature, Term, TermId, TermStore, Vector6, evaluate, print};
 
-use crate::alphabet::{MAX_SKILL_STEPS, SkillAlphabet, SkillCall, SkillId};
+use crate::alphabet::{BY, BY_JOINTS, SkillAlphabet, SkillId};
+use crate::encode::{Argument, SkillCall};
 use crate::error::SkillError;
+use crate::layout::Space;
 
 impl SkillAlphabet {
     /// The program that makes these calls one after the other.
     pub fn program(&self, store: &mut TermStore, calls: &[SkillCall]) -> Result<TermId, SkillError> {
         let mut items = Vec::with_capacity(calls.len());
         for call in calls {
-            let skills = self.skills.len();
-            let skill =
-                self.skills.get(call.skill.0).ok_or(SkillError::UnknownSkill { found: call.skill.0, skills })?;
-            let twist = store.literal(Literal::Twist(Vector6::new(call.twist)?));
-            let steps = store.natural(call.steps);
-            items.push(store.call(&skill.name, &[twist, steps])?);
+            let skill = self.skill(call.skill)?;
+            let arguments: Result<Vec<TermId>, SkillError> = skill
+                .arguments
+                .iter()
+                .zip(&call.arguments)
+                .map(|(group, argument)| written(store, &self.layout.groups[*group].space, argument))
+                .collect();
+            items.push(store.call(&skill.name, &arguments?)?);
         }
         Ok(store.seq(&items)?)
     }
@@ -57,23 +61,76 @@ impl SkillAlphabet {
     fn read_call(&self, store: &TermStore, term: TermId) -> Result<SkillCall, SkillError> {
         let not_skill = || SkillError::NotSkill { found: print(store, term) };
         let (head, arguments) = store.spine(term);
-        let (&Term::Constant(name), &[twist, steps]) = (store.get(head), arguments.as_slice()) else {
+        let &Term::Constant(name) = store.get(head) else { return Err(not_skill()) };
+        let id = self.find(store, name).ok_or_else(not_skill)?;
+        let groups = &self.skill(id)?.arguments;
+        if groups.len() != arguments.len() {
             return Err(not_skill());
-        };
-        let skill = self.find(store, name).ok_or_else(not_skill)?;
-        match (store.get(twist), store.get(steps)) {
-            (&Term::Literal(Literal::Twist(twist)), &Term::Literal(Literal::Natural(steps))) => {
-                if steps > MAX_SKILL_STEPS {
-                    return Err(SkillError::TooLong { limit: MAX_SKILL_STEPS as usize });
-                }
-                Ok(SkillCall { skill, twist: twist.values(), steps })
-            }
-            _ => Err(not_skill()),
         }
+        let read = |(group, argument): (&usize, &TermId)| {
+            let group = &self.layout.groups[*group];
+            let (argument, numbers) = read(store, *argument)?;
+            // A pose is written with six numbers whatever it has.
+            (numbers >= group.dims()).then(|| argument.cut(group.dims()))
+        };
+        let arguments: Option<Vec<Argument>> = groups.iter().zip(&arguments).map(read).collect();
+        Ok(SkillCall { skill: id, arguments: arguments.ok_or_else(not_skill)? })
     }
 
     fn find(&self, store: &TermStore, name: Name) -> Option<SkillId> {
         let word = store.spelling(name);
         self.skills.iter().position(|skill| skill.name == word).map(SkillId)
     }
+}
+
+impl Argument {
+    fn cut(self, numbers: usize) -> Argument {
+        let cut = |mut values: Vec<f64>| {
+            values.truncate(numbers);
+            values
+        };
+        match self {
+            Argument::To(values) => Argument::To(cut(values)),
+            Argument::By(values) => Argument::By(cut(values)),
+        }
+    }
+}
+
+fn written(store: &mut TermStore, space: &Space, argument: &Argument) -> Result<TermId, SkillError> {
+    let six = |values: &[f64]| {
+        let mut six = [0.0; 6];
+        six.iter_mut().zip(values).for_each(|(to, from)| *to = *from);
+        Vector6::new(six)
+    };
+    Ok(match (space, argument) {
+        (Space::Pose(_), Argument::To(target)) => store.literal(Literal::Pose(six(target)?)),
+        (Space::Pose(_), Argument::By(distance)) => {
+            let distance = store.literal(Literal::Twist(six(distance)?));
+            store.call(BY, &[distance])?
+        }
+        (Space::Joints, Argument::To(target)) => store.literal(Literal::Joints(JointVector::new(target)?)),
+        (Space::Joints, Argument::By(distance)) => {
+            let distance = store.literal(Literal::Joints(JointVector::new(distance)?));
+            store.call(BY_JOINTS, &[distance])?
+        }
+    })
+}
+
+/// An argument, and how many numbers it is written with.
+fn read(store: &TermStore, term: TermId) -> Option<(Argument, usize)> {
+    let numbers = |literal: &Term| match literal {
+        Term::Literal(Literal::Pose(vector) | Literal::Twist(vector)) => Some(vector.values().to_vec()),
+        Term::Literal(Literal::Joints(vector)) => Some(vector.values()),
+        _ => None,
+    };
+    let (head, arguments) = store.spine(term);
+    let (argument, values): (fn(Vec<f64>) -> Argument, Vec<f64>) = match (store.get(head), &arguments[..]) {
+        (literal @ Term::Literal(_), []) => (Argument::To, numbers(literal)?),
+        (Term::Constant(name), [distance]) if [BY, BY_JOINTS].contains(&store.spelling(*name)) => {
+            (Argument::By, numbers(store.get(*distance))?)
+        }
+        _ => return None,
+    };
+    let count = values.len();
+    Some((argument(values), count))
 }

@@ -5,8 +5,11 @@ use std::ops::Range;
 use clustering::{Contingency, Points, boundary_f1};
 use serde::{Deserialize, Serialize};
 
-use crate::alphabet::{SkillAlphabet, SkillCall};
+use crate::alphabet::SkillAlphabet;
+use crate::encode::SkillCall;
+use crate::episode::Episode;
 use crate::error::SkillError;
+use crate::layout::Control;
 use crate::profile::resampled;
 
 /// How segments and their classes agree with true phases, frame by frame.
@@ -36,21 +39,18 @@ pub struct PhaseScores {
     pub frames: usize,
 }
 
-/// How close replayed actions are to those that were recorded. The gripper is left out: it is a command, replayed as it
-/// is.
+/// How close replayed actions are to those that were recorded. Grippers are left out: they are commands, replayed as they
+/// are.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ReplayScores {
-    /// ‖replayed − recorded‖ / ‖recorded‖ over all rows and axes, each segment on the recorded clock.
+    /// ‖replayed − recorded‖ / ‖recorded‖ over all rows and coordinates, each segment on the recorded clock: of commands, or
+    /// with absolute control of positions relative to the episode's first one. Mean over groups.
     pub action_error: f64,
-    /// The distance between both paths of the first three axes, integrated from the start of the episode, as a share of
-    /// the path's length: mean over frames and episodes.
-    pub path_error: f64,
-    /// The distance between their ends, in units of action times steps (LIBERO: 0.05 m): mean over episodes.
-    pub end_error: f64,
-    /// The largest of those.
-    pub end_error_max: f64,
-    /// Σ of twist that no command within the limits could give.
-    pub lost: f64,
+    /// Mean over segments of |steps of the skill − recorded steps| / recorded steps.
+    pub duration_error: f64,
+    /// Commands that were beyond what was commanded in the data.
+    pub clamped: usize,
     /// Frames in all.
     pub frames: usize,
 }
@@ -114,70 +114,68 @@ pub fn frame_labels(segments: &[Range<usize>], labels: &[i64]) -> Result<Vec<i64
 /// On segments that do not cover their episode, and calls that are not one for each segment.
 pub fn score_replay(
     alphabet: &SkillAlphabet,
-    episodes: &[Points<'_>],
+    episodes: &[Episode],
     segments: &[Vec<Range<usize>>],
     calls: &[Vec<SkillCall>],
 ) -> Result<ReplayScores, SkillError> {
-    let (mut squared, mut recorded_squared, mut path_error, mut end_error, mut lost) = (0.0, 0.0, 0.0, 0.0, 0.0);
-    let (mut frames, mut end_error_max, mut counted) = (0, 0.0f64, 0usize);
-    let columns = alphabet.layout.axes();
     if segments.len() != episodes.len() || calls.len() != episodes.len() {
         let (episodes, segments, calls) = (episodes.len(), segments.len(), calls.len());
         return Err(SkillError::OtherEpisodes { episodes, segments, calls });
     }
-    for ((&episode, segments), calls) in episodes.iter().zip(segments).zip(calls) {
+    let layout = &alphabet.layout;
+    let mut errors = vec![[0.0_f64; 2]; layout.groups.len()];
+    let (mut frames, mut counted, mut late, mut clamped) = (0, 0usize, 0.0, 0);
+    for ((episode, segments), calls) in episodes.iter().zip(segments).zip(calls) {
         if segments.len() != calls.len() {
             return Err(SkillError::OtherLabels { found: calls.len(), wanted: segments.len() });
         }
-        alphabet.layout.check(episode)?;
         let covered = frame_labels(segments, &vec![0; segments.len()])?.len();
         if covered != episode.len() {
             return Err(SkillError::NotCovered { found: covered, wanted: episode.len() });
         }
-        let expansion = alphabet.expand_calls(calls)?;
-        lost += expansion.lost;
-        let mut gap = vec![[0.0; 3]; episode.len()];
-        let mut moved = vec![[0.0; 3]; episode.len()];
-        for (axis, &column) in columns.iter().enumerate() {
-            let (mut here, mut there) = (0.0, 0.0);
-            for (segment, replayed) in segments.iter().zip(&expansion.calls) {
-                let values: Vec<f64> =
-                    replayed.clone().map(|row| expansion.rows[row * expansion.width + column]).collect();
-                // On the recorded clock, with the same displacement.
-                let stretch = values.len() as f64 / segment.len().max(1) as f64;
-                for (row, value) in segment.clone().zip(resampled(&values, segment.len())) {
-                    let (value, recorded) = (value * stretch, f64::from(episode.row(row)[column]));
-                    squared += (value - recorded).powi(2);
-                    recorded_squared += recorded * recorded;
-                    here += recorded;
-                    there += value;
-                    if axis < 3 {
-                        gap[row][axis] = there - here;
-                        moved[row][axis] = recorded;
+        let expansion = alphabet.expand_calls(calls, &alphabet.start(episode))?;
+        clamped += expansion.clamped;
+        let width = expansion.width;
+        let replayed = Points::new(&expansion.rows.iter().map(|one| *one as f32).collect::<Vec<_>>(), width)
+            .map_err(SkillError::from)
+            .and_then(|rows| Episode::replayed(layout, rows, episode))?;
+        for (segment, steps) in segments.iter().zip(&expansion.calls) {
+            late += segment.len().abs_diff(steps.len()) as f64 / segment.len().max(1) as f64;
+            counted += 1;
+            for (at, group) in layout.groups.iter().enumerate() {
+                for dim in 0..group.dims() {
+                    let recorded = episode.signal(group, at, dim);
+                    let values = replayed.signal(group, at, dim);
+                    // Changes go on at the recorded clock with the same sum; positions have no clock.
+                    let stretch = match group.control {
+                        Control::Absolute => 1.0,
+                        Control::Relative | Control::Velocity => steps.len() as f64 / segment.len().max(1) as f64,
+                    };
+                    let own = resampled(&values[steps.clone()], segment.len());
+                    for (row, value) in segment.clone().zip(own) {
+                        errors[at][0] += (value * stretch - recorded[row]).powi(2);
+                        errors[at][1] += recorded[row].powi(2);
                     }
                 }
             }
         }
-        let norm = |vector: &[f64; 3]| vector.iter().map(|value| value * value).sum::<f64>().sqrt();
-        let length: f64 = moved.iter().map(norm).sum();
-        if let Some(last) = gap.last().filter(|_| length > 0.0) {
-            path_error += gap.iter().map(norm).sum::<f64>() / gap.len() as f64 / length;
-            end_error += norm(last);
-            end_error_max = end_error_max.max(norm(last));
-            counted += 1;
-        }
         frames += episode.len();
     }
-    let mean = |sum: f64| sum / counted.max(1) as f64;
-    let action_error = if recorded_squared > 0.0 { (squared / recorded_squared).sqrt() } else { 0.0 };
-    let (path_error, end_error) = (mean(path_error), mean(end_error));
-    Ok(ReplayScores { action_error, path_error, end_error, end_error_max, lost, frames })
+    let moved: Vec<f64> =
+        errors.iter().filter(|error| error[1] > 0.0).map(|error| (error[0] / error[1]).sqrt()).collect();
+    Ok(ReplayScores {
+        action_error: moved.iter().sum::<f64>() / moved.len().max(1) as f64,
+        duration_error: late / counted.max(1) as f64,
+        clamped,
+        frames,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::alphabet::{AlphabetConfig, SkillId};
+    use crate::alphabet::AlphabetConfig;
+    use crate::encode::Argument;
     use crate::layout::ActionLayout;
 
     #[test]
@@ -200,16 +198,21 @@ mod tests {
     #[test]
     fn a_constant_motion_replays_without_error() {
         let rows: Vec<f32> = std::iter::repeat_n([0.5, 0.0, -0.25, 0.0, 0.0, 0.0, -1.0], 16).flatten().collect();
-        let episode = Points::new(&rows, 7).unwrap();
-        let alphabet =
-            SkillAlphabet::fit(&[episode], &[0], ActionLayout::default(), &AlphabetConfig::default()).unwrap();
-        let call = alphabet.call(SkillId(0), episode).unwrap();
+        let mut layout = ActionLayout::libero();
+        // Without states the position is the sum of the commands.
+        layout.groups[0].states.clear();
+        let episode = Episode::new(&layout, Points::new(&rows, 7).unwrap(), None).unwrap();
         let all = vec![std::iter::once(0..16).collect::<Vec<_>>()];
-        let scores = score_replay(&alphabet, &[episode], &all, &[vec![call]]).unwrap();
-        assert!(scores.action_error < 1e-9 && scores.path_error < 1e-9 && scores.end_error < 1e-9, "{scores:?}");
-        let far = SkillCall { twist: [12.0, 0.0, -4.0, 0.0, 0.0, 0.0], ..call };
-        let scores = score_replay(&alphabet, &[episode], &all, &[vec![far]]).unwrap();
-        assert!((scores.end_error - 4.0).abs() < 1e-9 && scores.lost == 0.0);
-        assert!(score_replay(&alphabet, &[episode], &all, &[vec![]]).is_err());
+        let motion = episode.motion(&(0..16)).unwrap();
+        let alphabet = SkillAlphabet::fit(&[motion], &[0], layout, &AlphabetConfig::default()).unwrap();
+        let calls = alphabet.encode(&episode, &all[0], &[0]).unwrap();
+        let episodes = [episode];
+        let scores = score_replay(&alphabet, &episodes, &all, std::slice::from_ref(&calls)).unwrap();
+        assert!(scores.action_error < 1e-6 && scores.duration_error == 0.0, "{scores:?}");
+        let far =
+            vec![SkillCall { arguments: vec![Argument::By(vec![12.0, 0.0, -4.0, 0.0, 0.0, 0.0])], ..calls[0].clone() }];
+        let scores = score_replay(&alphabet, &episodes, &all, &[far]).unwrap();
+        assert!((scores.action_error - 0.447).abs() < 1e-2 && scores.duration_error > 0.3, "{scores:?}");
+        assert!(score_replay(&alphabet, &episodes, &all, &[vec![]]).is_err());
     }
 }

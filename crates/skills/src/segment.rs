@@ -1,27 +1,36 @@
 //! Change points: where one motion of an episode ends and the next begins.
 //!
-//! With x₁ … xₙ the actions of a stretch under one gripper command, smoothed and scaled, the segmentation minimises
+//! With x₁ … xₙ the velocities of a stretch under one command of every gripper, as shares of the robot's fast motions, the
+//! segmentation minimises
 //!
 //! ```text
-//! Σ over segments S of  min over models m  Σ_{t ∈ S} ‖x_t − m(t)‖²   +   penalty · (number of segments − 1)
+//! Σ over segments S of  min over models m  Σ_{t ∈ S} ‖x_t − m(t)‖² Δt   +   penalty · (number of segments − 1)
 //! ```
 //!
-//! where m is a constant (a motion of one velocity) or a line in time. That is optimal partitioning (Jackson et al. 2005)
-//! with the pruning of PELT (Killick, Fearnhead and Eckley 2012): exact, no approximation. The cost of a candidate is
-//! O(d) from prefix sums, so a stretch of n rows takes O(n²d) at worst, less where pruning bites; an episode of 600 rows
-//! takes about a millisecond. A change of the gripper command always cuts, whatever it costs, so segments are shorter
-//! than the minimum only between two such changes or an end of the episode.
+//! where m is a constant (a motion of one velocity, or rest) or a bell c · τ²(1 − τ)² over the segment's own time τ, which is how
+//! people and smooth planners move from rest to rest (minimum jerk). That is optimal partitioning (Jackson et al. 2005):
+//! exact, no approximation. Bells last at most [`SegmentConfig::longest_bell`] seconds. Candidates that are longer can only be
+//! constants, and are pruned as PELT does it (Killick, Fearnhead and Eckley 2012); half a bell is no bell, so shorter ones are not.
 //!
-//! Where the direction stays and only the speed changes, axes alone move little; the speed is therefore a column of its
-//! own. Departure: the paper cuts windows of a fixed length.
+//! **Everything is in seconds.** Signals are averaged to about [`RATE`] samples per second, so that settings mean the same at any
+//! frame rate. The penalty grows with each signal's noise, which is measured from its second differences: a tremor must not be
+//! taken for motions. The cost of a candidate is O(d) from prefix sums, so a stretch of n samples takes O(n · m · d) with m the
+//! samples of the longest bell, more where nothing is pruned; an episode of 30 seconds with 14 joints takes about ten milliseconds.
+//!
+//! A change of a gripper command always cuts, whatever it costs, so segments are shorter than the minimum only between two
+//! such changes or an end of the episode. Where the direction stays and only the speed changes, axes alone move little; the
+//! speed is therefore a column of its own. Departure: the paper cuts windows of a fixed length.
 
 use std::ops::Range;
 
-use clustering::Points;
 use serde::{Deserialize, Serialize};
 
+use crate::episode::Episode;
 use crate::error::{SkillError, at_least};
-use crate::layout::ActionLayout;
+use crate::layout::{ActionLayout, Control};
+
+/// Samples per second of what is segmented, about.
+pub const RATE: f64 = 20.0;
 
 /// What a segment is taken to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,18 +38,8 @@ use crate::layout::ActionLayout;
 pub enum Model {
     /// One velocity.
     Constant,
-    /// A velocity that changes linearly in time.
-    Linear,
-}
-
-/// How columns are made comparable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scaling {
-    /// As commanded: right where commands share one scale, as LIBERO's in [−1, 1].
-    Commanded,
-    /// By the standard deviation of the column over the episode; a column that never moves stays zero.
-    Spread,
+    /// One velocity, or a bell from rest to rest, whichever fits better.
+    ConstantOrBell,
 }
 
 /// How an episode is cut. The defaults were chosen on the first four rounds of the LIBERO sets (see the CHANGELOG).
@@ -49,19 +48,17 @@ pub enum Scaling {
 pub struct SegmentConfig {
     /// What a segment is taken to be.
     pub model: Model,
-    /// How columns are made comparable.
-    pub scaling: Scaling,
-    /// What a cut must save, in squared units of scaled action, summed over rows; 0 cuts wherever it may.
+    /// What a cut must save: seconds at the full speed of one coordinate, squared; 0 cuts wherever it may.
     pub penalty: f64,
-    /// The fewest rows between two cuts.
-    pub min_length: usize,
-    /// Rows on each side that a moving average takes in, within one gripper command; 0 is off.
-    pub smoothing: usize,
-    /// The weight of the speed, ‖axes‖, as a column of its own; 0 is off.
+    /// What a cut must save in addition, in units of what noise alone would save.
+    pub noise: f64,
+    /// The least seconds between two cuts.
+    pub least: f64,
+    /// The most seconds of a bell.
+    pub longest_bell: f64,
+    /// The weight of the speed as a column of its own; 0 is off.
     pub speed_weight: f64,
-    /// The weight of the changes of states, where states are given, in units of their spread; 0 is off.
-    pub state_weight: f64,
-    /// Whether changes of the gripper command cut.
+    /// Whether changes of a gripper command cut.
     pub gripper_cuts: bool,
     /// Whether candidates that can never win are dropped. Changes nothing but time.
     pub prune: bool,
@@ -70,63 +67,53 @@ pub struct SegmentConfig {
 impl Default for SegmentConfig {
     fn default() -> SegmentConfig {
         SegmentConfig {
-            model: Model::Constant,
-            scaling: Scaling::Commanded,
-            penalty: 3.0,
-            min_length: 6,
-            smoothing: 0,
+            model: Model::ConstantOrBell,
+            penalty: 0.15,
+            noise: 2.0,
+            least: 0.3,
+            longest_bell: 10.0,
             speed_weight: 1.0,
-            state_weight: 0.0,
             gripper_cuts: true,
             prune: true,
         }
     }
 }
 
-/// Cuts one episode into segments: ranges of rows, in order, that cover it without overlap.
-///
-/// # Shapes
-/// `actions` is `[n, layout.width]`, `states` `[n, any]`. No rows give no segments.
+/// Cuts one episode into segments: ranges of rows, in order, that cover it without overlap. No rows give no segments.
 ///
 /// # Errors
-/// On actions of another width than the layout's, states of another length, and settings that are no magnitudes.
+/// On settings that are no magnitudes.
 pub fn segment(
-    actions: Points<'_>,
-    states: Option<Points<'_>>,
+    episode: &Episode,
     layout: &ActionLayout,
     config: &SegmentConfig,
 ) -> Result<Vec<Range<usize>>, SkillError> {
-    layout.check(actions)?;
-    for (name, value) in
-        [("penalty", config.penalty), ("speed_weight", config.speed_weight), ("state_weight", config.state_weight)]
-    {
+    for (name, value) in [
+        ("penalty", config.penalty),
+        ("noise", config.noise),
+        ("least", config.least),
+        ("speed_weight", config.speed_weight),
+    ] {
         at_least(name, value, 0.0, "a finite number that is not negative")?;
     }
-    if config.min_length == 0 {
-        return Err(SkillError::BadSetting { name: "min_length", found: "0".to_owned(), wanted: "1 row or more" });
-    }
-    if let Some(states) = states.filter(|states| states.len() != actions.len()) {
-        return Err(SkillError::OtherRows { states: states.len(), actions: actions.len() });
-    }
-    let columns = columns(actions, states, layout, config);
+    at_least("longest_bell", config.longest_bell, 0.0, "a finite number that is not negative")?;
+    let columns = velocities(episode, layout, config.speed_weight);
+    let noise: Vec<f64> = columns.iter().map(|column| noise_of(column)).collect();
     let mut segments = Vec::new();
-    for stretch in stretches(actions, layout, config.gripper_cuts) {
-        let smooth: Vec<Vec<f64>> =
-            columns.iter().map(|column| smoothed(&column[stretch.clone()], config.smoothing)).collect();
-        let found = partition(&smooth, stretch.len(), config);
+    for stretch in stretches(episode, config.gripper_cuts) {
+        let found = Samples::new(&columns, &stretch, layout.fps).partition(&noise, config);
         segments.extend(found.into_iter().map(|part| stretch.start + part.start..stretch.start + part.end));
     }
     Ok(segments)
 }
 
-/// Rows under one gripper command.
-fn stretches(actions: Points<'_>, layout: &ActionLayout, cuts: bool) -> Vec<Range<usize>> {
+/// Rows under one command of every gripper.
+fn stretches(episode: &Episode, cuts: bool) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut start = 0;
-    for row in 1..=actions.len() {
-        let ends =
-            row == actions.len() || (cuts && layout.closed(actions.row(row)) != layout.closed(actions.row(row - 1)));
-        if ends {
+    for row in 1..=episode.len() {
+        let changes = || episode.closed().iter().any(|closed| closed[row] != closed[row - 1]);
+        if row == episode.len() || (cuts && changes()) {
             found.push(start..row);
             start = row;
         }
@@ -134,166 +121,269 @@ fn stretches(actions: Points<'_>, layout: &ActionLayout, cuts: bool) -> Vec<Rang
     found
 }
 
-/// What is segmented, column by column, scaled.
-fn columns(
-    actions: Points<'_>,
-    states: Option<Points<'_>>,
-    layout: &ActionLayout,
-    config: &SegmentConfig,
-) -> Vec<Vec<f64>> {
-    let mut columns: Vec<Vec<f64>> =
-        layout.axes().into_iter().map(|axis| actions.rows().map(|row| f64::from(row[axis])).collect()).collect();
-    if config.scaling == Scaling::Spread {
-        columns.iter_mut().for_each(|column| by_spread(column, 1.0));
-    }
-    if config.speed_weight > 0.0 {
-        let speed = |row: usize| columns.iter().map(|column| column[row] * column[row]).sum::<f64>().sqrt();
-        columns.push((0..actions.len()).map(|row| config.speed_weight * speed(row)).collect());
-    }
-    if let Some(states) = states.filter(|_| config.state_weight > 0.0) {
-        for column in 0..states.width() {
-            // The first row has no change of its own and takes that of the second.
-            let change = |row: usize| match row {
-                0 => 0.0,
-                _ => f64::from(states.row(row)[column]) - f64::from(states.row(row - 1)[column]),
-            };
-            let last = states.len().saturating_sub(1);
-            let mut changes: Vec<f64> = (0..states.len()).map(|row| change(row.max(1).min(last))).collect();
-            by_spread(&mut changes, config.state_weight);
-            columns.push(changes);
+/// The velocity of every coordinate as a share of its fast motions, and the speed.
+fn velocities(episode: &Episode, layout: &ActionLayout, speed_weight: f64) -> Vec<Vec<f64>> {
+    let mut columns = Vec::new();
+    for (at, group) in layout.groups.iter().enumerate() {
+        let rate = if group.control == Control::Absolute { layout.fps } else { 1.0 };
+        for dim in 0..group.dims() {
+            // What never moves fast is noise, which must not be blown up.
+            let fast = group.fast.get(dim).copied().filter(|fast| *fast > 1e-9);
+            let Some(fast) = fast else { continue };
+            columns
+                .push(episode.commands(at, dim).into_iter().map(|command| command * rate / fast).collect::<Vec<f64>>());
         }
+    }
+    if speed_weight > 0.0 {
+        let speed = |row: usize| columns.iter().map(|column| column[row] * column[row]).sum::<f64>().sqrt();
+        let speeds = (0..episode.len()).map(|row| speed_weight * speed(row)).collect();
+        columns.push(speeds);
     }
     columns
 }
 
-/// Divides by the standard deviation and multiplies by a weight.
-fn by_spread(column: &mut [f64], weight: f64) {
-    let n = column.len().max(1) as f64;
-    let mean = column.iter().sum::<f64>() / n;
-    let spread = (column.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n).sqrt();
-    // Below this a column is rounding noise, which must not be blown up.
-    let factor = if spread > 1e-9 { weight / spread } else { 0.0 };
-    column.iter_mut().for_each(|value| *value *= factor);
+/// The variance of a signal's noise, from the median of its second differences.
+fn noise_of(values: &[f64]) -> f64 {
+    let mut apart: Vec<f64> = values.windows(3).map(|three| (three[1] - (three[0] + three[2]) / 2.0).abs()).collect();
+    if apart.is_empty() {
+        return 0.0;
+    }
+    let middle = apart.len() / 2;
+    let (_, median, _) = apart.select_nth_unstable_by(middle, f64::total_cmp);
+    // The median of |N(0, 1)| is 0.6745, and this difference has 1.5 times the variance of the noise.
+    (*median / 0.6745).powi(2) / 1.5
 }
 
-/// A centred moving average whose window shrinks towards the ends, so that ends stay where they are.
-fn smoothed(values: &[f64], radius: usize) -> Vec<f64> {
-    let window = |at: usize| {
-        let radius = radius.min(at).min(values.len() - 1 - at);
-        &values[at - radius..=at + radius]
-    };
-    (0..values.len()).map(|at| window(at).iter().sum::<f64>() / window(at).len() as f64).collect()
-}
-
-/// Optimal partitioning of one stretch: F(e) = min over s of F(s) + cost(s, e) + penalty.
-fn partition(columns: &[Vec<f64>], rows: usize, config: &SegmentConfig) -> Vec<Range<usize>> {
-    let least = config.min_length;
-    if rows < 2 * least {
-        return std::iter::once(0..rows).collect();
-    }
-    let sums = Sums::new(columns, rows, config.model);
-    let mut best = vec![f64::INFINITY; rows + 1];
-    let mut from = vec![0; rows + 1];
-    best[0] = -config.penalty;
-    // Starts that may still win, each with the end from which on it cannot: a start that loses at `end` by the penalty
-    // loses to a cut at `end` ever after, but only once a segment that begins there is long enough.
-    let mut starts: Vec<(usize, usize)> = Vec::new();
-    for end in least..=rows {
-        let newest = end - least;
-        if best[newest].is_finite() {
-            starts.push((newest, usize::MAX));
-        }
-        starts.retain(|&(_, dead)| end < dead);
-        for (start, dead) in &mut starts {
-            let without = best[*start] + sums.cost(*start, end);
-            if without + config.penalty < best[end] {
-                best[end] = without + config.penalty;
-                from[end] = *start;
-            }
-            // `best[end]` only falls further, so what loses now loses then. The margin keeps rounding from deciding.
-            if config.prune && *dead == usize::MAX && without > best[end] + 1e-9 {
-                *dead = end + least;
-            }
-        }
-    }
-    let mut parts = Vec::new();
-    let mut end = rows;
-    while end > 0 {
-        parts.push(from[end]..end);
-        end = from[end];
-    }
-    parts.reverse();
-    parts
-}
-
-/// Prefix sums: any segment's residual in a few operations.
-struct Sums {
+/// A stretch, averaged over several rows each, with prefix sums: any segment's residual in a few operations.
+struct Samples {
+    /// Rows of the stretch, and of one sample.
+    rows: usize,
+    stride: usize,
+    /// Seconds of one sample.
+    seconds: f64,
+    count: usize,
     width: usize,
-    /// `[rows + 1, width]`: of values.
-    values: Vec<f64>,
-    /// `[rows + 1, width]`: of value times row; empty unless the model is a line.
-    moments: Vec<f64>,
-    /// `[rows + 1]`: of squares, over all columns.
+    /// `[count + 1, width, 5]`: Σ of value times the sample's number to the powers 0 to 4.
+    moments: Vec<[f64; 5]>,
+    /// `[count + 1]`: Σ of squares, over all columns.
     squares: Vec<f64>,
 }
 
-impl Sums {
-    fn new(columns: &[Vec<f64>], rows: usize, model: Model) -> Sums {
-        let width = columns.len();
-        let prefix = |of: &dyn Fn(usize, f64) -> f64| {
-            let mut sums = vec![0.0; (rows + 1) * width];
-            for row in 0..rows {
-                for (at, column) in columns.iter().enumerate() {
-                    sums[(row + 1) * width + at] = sums[row * width + at] + of(row, column[row]);
+impl Samples {
+    fn new(columns: &[Vec<f64>], stretch: &Range<usize>, fps: f64) -> Samples {
+        let stride = ((fps / RATE).round() as usize).max(1);
+        let (rows, width) = (stretch.len(), columns.len());
+        let count = rows.div_ceil(stride);
+        let mut moments = vec![[0.0; 5]; (count + 1) * width];
+        let mut squares = vec![0.0; count + 1];
+        for at in 0..count {
+            let own = stretch.start + at * stride..(stretch.start + (at + 1) * stride).min(stretch.end);
+            let mut square = 0.0;
+            for (column, values) in columns.iter().enumerate() {
+                let value = values[own.clone()].iter().sum::<f64>() / own.len() as f64;
+                square += value * value;
+                let mut power = value;
+                let before = moments[at * width + column];
+                let after = &mut moments[(at + 1) * width + column];
+                for (sum, before) in after.iter_mut().zip(before) {
+                    *sum = before + power;
+                    power *= at as f64;
                 }
             }
-            sums
-        };
-        let mut squares = vec![0.0; rows + 1];
-        for row in 0..rows {
-            squares[row + 1] = squares[row] + columns.iter().map(|column| column[row] * column[row]).sum::<f64>();
+            squares[at + 1] = squares[at] + square;
         }
-        let moments = match model {
-            Model::Linear => prefix(&|row, value| row as f64 * value),
-            Model::Constant => Vec::new(),
-        };
-        Sums { width, values: prefix(&|_, value| value), moments, squares }
+        Samples { rows, stride, seconds: stride as f64 / fps, count, width, moments, squares }
     }
 
-    /// The squared residual of the best model of `start..end`.
-    fn cost(&self, start: usize, end: usize) -> f64 {
-        let (n, width) = ((end - start) as f64, self.width);
-        let (before, after) = (&self.values[start * width..][..width], &self.values[end * width..][..width]);
-        let explained = before.iter().zip(after).map(|(before, after)| (after - before).powi(2)).sum::<f64>() / n;
-        let mut cost = self.squares[end] - self.squares[start] - explained;
-        if !self.moments.is_empty() && end - start > 1 {
-            let middle = (start + end - 1) as f64 / 2.0;
-            let (from, to) = (&self.moments[start * width..][..width], &self.moments[end * width..][..width]);
-            let slopes = from.iter().zip(to).zip(before.iter().zip(after));
-            let covariances = slopes.map(|((from, to), (before, after))| to - from - middle * (after - before));
-            cost -= covariances.map(|covariance| covariance * covariance).sum::<f64>() / (n * (n * n - 1.0) / 12.0);
+    /// Optimal partitioning: F(e) = min over s of F(s) + cost(s, e) + penalty. Ranges of rows of the stretch.
+    fn partition(&self, noise: &[f64], config: &SegmentConfig) -> Vec<Range<usize>> {
+        let samples = |seconds: f64| (seconds / self.seconds).round();
+        let least = (samples(config.least) as usize).max(1);
+        let longest = match config.model {
+            Model::ConstantOrBell => (samples(config.longest_bell) as usize).min(self.count),
+            Model::Constant => 0,
+        };
+        if self.count < 2 * least {
+            return std::iter::once(0..self.rows).collect();
         }
-        cost.max(0.0)
+        // What the best of `count` cuts saves in noise alone: 2 ln n of the variance, in every column. Averaging over the
+        // rows of a sample takes as much of the variance as it adds seconds to the sample.
+        let saved = 2.0 * (self.count as f64).ln() * noise.iter().sum::<f64>() * self.seconds / self.stride as f64;
+        let penalty = config.penalty + config.noise * saved;
+        let shapes = Bells::new(longest);
+        let mut best = vec![f64::INFINITY; self.count + 1];
+        let mut from = vec![0; self.count + 1];
+        best[0] = -penalty;
+        // Starts that may still win, each with the end from which on it cannot: a start that loses at `end` by the penalty
+        // loses to a cut at `end` ever after, but only once a segment that begins there is long enough.
+        let mut starts: Vec<(usize, usize)> = Vec::new();
+        for end in least..=self.count {
+            let newest = end - least;
+            if best[newest].is_finite() {
+                starts.push((newest, usize::MAX));
+            }
+            starts.retain(|&(_, dead)| end < dead);
+            for (start, dead) in &mut starts {
+                let without = best[*start] + self.cost(*start, end, &shapes);
+                if without + penalty < best[end] {
+                    best[end] = without + penalty;
+                    from[end] = *start;
+                }
+                // `best[end]` only falls further, so what loses now loses then. The margin keeps rounding from deciding.
+                if config.prune && end - *start > longest && *dead == usize::MAX && without > best[end] + 1e-9 {
+                    *dead = end + least;
+                }
+            }
+        }
+        let row = |sample: usize| (sample * self.stride).min(self.rows);
+        let mut parts = Vec::new();
+        let mut end = self.count;
+        while end > 0 {
+            parts.push(row(from[end])..row(end));
+            end = from[end];
+        }
+        parts.reverse();
+        parts
+    }
+
+    /// The squared residual of the best model of `start..end`, times seconds.
+    fn cost(&self, start: usize, end: usize, bells: &Bells) -> f64 {
+        let (n, width) = ((end - start) as f64, self.width);
+        let (before, after) = (&self.moments[start * width..][..width], &self.moments[end * width..][..width]);
+        let constant = before.iter().zip(after).map(|(before, after)| (after[0] - before[0]).powi(2)).sum::<f64>() / n;
+        let mut explained = constant;
+        if let Some(energy) = bells.energy(end - start) {
+            let weights = bells.weights(start, end);
+            let along = |(before, after): (&[f64; 5], &[f64; 5])| {
+                (0..5).map(|power| weights[power] * (after[power] - before[power])).sum::<f64>()
+            };
+            let bell = before.iter().zip(after).map(|sums| along(sums).powi(2)).sum::<f64>() / energy;
+            explained = explained.max(bell);
+        }
+        (self.squares[end] - self.squares[start] - explained).max(0.0) * self.seconds
+    }
+}
+
+/// Bells of every length: b(u) = u²(L − u)² / L⁴ at the middles u of L samples.
+struct Bells {
+    /// Σ b² for each length, from 0 on.
+    energies: Vec<f64>,
+}
+
+impl Bells {
+    fn new(most: usize) -> Bells {
+        let energy = |length: usize| {
+            let size = length as f64;
+            let bell = |at: usize| {
+                let share = (at as f64 + 0.5) / size;
+                (share * (1.0 - share)).powi(2)
+            };
+            (0..length).map(|at| bell(at).powi(2)).sum()
+        };
+        Bells { energies: (0..=most).map(energy).collect() }
+    }
+
+    /// Σ b² of a bell over so many samples; `None` if there are no bells of that length. Three samples are no shape.
+    fn energy(&self, length: usize) -> Option<f64> {
+        self.energies.get(length).copied().filter(|_| length > 3)
+    }
+
+    /// b over `start..end` as a polynomial in the sample's number: its five coefficients.
+    fn weights(&self, start: usize, end: usize) -> [f64; 5] {
+        // With u = t − s: u²(L − u)² = (t² − (2s + L) t + s (s + L))², a square of a polynomial of degree two.
+        let (shift, length) = (start as f64 - 0.5, (end - start) as f64);
+        let (one, zero) = (-(2.0 * shift + length), shift * (shift + length));
+        let scale = length.powi(-4);
+        [zero * zero, 2.0 * one * zero, one * one + 2.0 * zero, 2.0 * one, 1.0].map(|weight| weight * scale)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use clustering::Points;
+
     use super::*;
+    use crate::layout::{Gripper, Group, Space};
+
+    /// One axis of commands at 20 frames per second, and a gripper where `gripper` says so.
+    fn layout(control: Control, gripper: bool, fps: f64) -> ActionLayout {
+        let group = Group {
+            name: "axis".to_owned(),
+            space: Space::Joints,
+            control,
+            columns: vec![0],
+            states: Vec::new(),
+            limits: vec![[-1e3, 1e3]],
+            fast: vec![1.0],
+        };
+        let grippers = match gripper {
+            true => vec![Gripper { name: "gripper".to_owned(), column: 1, threshold: 0.0, closes_above: true }],
+            false => Vec::new(),
+        };
+        ActionLayout { width: 1 + grippers.len(), fps, groups: vec![group], grippers }
+    }
+
+    fn cut(values: &[f32], layout: &ActionLayout, config: &SegmentConfig) -> Vec<Range<usize>> {
+        let episode = Episode::new(layout, Points::new(values, layout.width).unwrap(), None).unwrap();
+        segment(&episode, layout, config).unwrap()
+    }
 
     fn one_axis(values: &[f32], config: &SegmentConfig) -> Vec<Range<usize>> {
-        let layout = ActionLayout { width: 1, gripper: None, closed_above: 0.0, limit: None };
-        segment(Points::new(values, 1).unwrap(), None, &layout, config).unwrap()
+        cut(values, &layout(Control::Relative, false, 20.0), config)
+    }
+
+    /// A position that goes to each of some places in a bell of `rows` rows.
+    fn moves(places: &[f64], rows: usize) -> Vec<f32> {
+        let mut at = 0.0;
+        let mut path = Vec::new();
+        for place in places {
+            for row in 1..=rows {
+                let share = row as f64 / rows as f64;
+                let done = share.powi(3) * (10.0 - 15.0 * share + 6.0 * share * share);
+                path.push((at + (place - at) * done) as f32);
+            }
+            at = *place;
+        }
+        path
     }
 
     #[test]
-    fn a_step_is_found_where_it_is_and_a_ramp_by_lines() {
+    fn a_step_is_found_where_it_is() {
         let step = [vec![0.0; 13], vec![0.9; 20]].concat();
-        assert_eq!(one_axis(&step, &SegmentConfig::default()), [0..13, 13..33]);
-        let rise: Vec<f32> = (0..20).map(|row| row as f32 / 20.0).collect();
-        let roof = [rise.clone(), rise.into_iter().rev().collect()].concat();
-        let lines = SegmentConfig { model: Model::Linear, penalty: 0.1, ..SegmentConfig::default() };
-        assert_eq!(one_axis(&roof, &lines), [0..20, 20..40]);
+        for model in [Model::Constant, Model::ConstantOrBell] {
+            assert_eq!(one_axis(&step, &SegmentConfig { model, ..Default::default() }), [0..13, 13..33]);
+        }
+    }
+
+    #[test]
+    fn a_smooth_motion_is_one_segment_at_any_frame_rate() {
+        for fps in [20.0, 30.0, 50.0, 100.0] {
+            let rows = (1.5 * fps) as usize;
+            // Speeds are per second, so that the fastest is 1.875 · 0.8 / 1.5 = 1.
+            let path = moves(&[0.8, 0.0, 0.8, 1.6], rows);
+            let layout = layout(Control::Absolute, false, fps);
+            let found = cut(&path, &layout, &SegmentConfig::default());
+            assert_eq!(found.len(), 4, "{fps}: {found:?}");
+            for (at, part) in found.iter().enumerate() {
+                assert!(part.start.abs_diff(at * rows) as f64 <= 0.11 * fps, "{fps}: {found:?}");
+            }
+            // Constants cut the same motions into pieces.
+            let constants = SegmentConfig { model: Model::Constant, penalty: 0.03, ..SegmentConfig::default() };
+            assert!(cut(&path, &layout, &constants).len() > 4);
+        }
+    }
+
+    #[test]
+    fn a_tremor_is_no_motion() {
+        let mut seed = 1u32;
+        let mut random = || {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            f64::from(seed >> 8) / f64::from(1u32 << 24) - 0.5
+        };
+        let shaken: Vec<f32> = (0..300).map(|_| (0.2 + random()) as f32).collect();
+        assert_eq!(one_axis(&shaken, &SegmentConfig::default()).len(), 1);
+        let ignorant = SegmentConfig { noise: 0.0, penalty: 0.02, ..SegmentConfig::default() };
+        assert!(one_axis(&shaken, &ignorant).len() > 3);
     }
 
     #[test]
@@ -307,41 +397,44 @@ mod tests {
 
     #[test]
     fn the_gripper_cuts_unless_it_is_switched_off() {
-        let layout = ActionLayout { width: 2, gripper: Some(0), closed_above: 0.0, limit: None };
-        let rows: Vec<f32> = (0..20).flat_map(|row| [if row < 3 { -1.0 } else { 1.0 }, 0.2]).collect();
-        let actions = Points::new(&rows, 2).unwrap();
+        let layout = layout(Control::Relative, true, 20.0);
+        let rows: Vec<f32> = (0..20).flat_map(|row| [0.2, if row < 3 { -1.0 } else { 1.0 }]).collect();
         let config = SegmentConfig::default();
-        assert_eq!(segment(actions, None, &layout, &config), Ok(vec![0..3, 3..20]));
+        assert_eq!(cut(&rows, &layout, &config), [0..3, 3..20]);
         let off = SegmentConfig { gripper_cuts: false, ..config };
-        assert_eq!(segment(actions, None, &layout, &off), Ok(std::iter::once(0..20).collect()));
+        assert_eq!(cut(&rows, &layout, &off).as_slice(), std::slice::from_ref(&(0..20)));
     }
 
     #[test]
-    fn states_cut_where_actions_do_not() {
-        let layout = ActionLayout { width: 1, gripper: None, closed_above: 0.0, limit: None };
-        let (actions, states) = (vec![0.5; 30], (0..30).map(|row| row.min(14) as f32).collect::<Vec<f32>>());
-        let (actions, states) = (Points::new(&actions, 1).unwrap(), Points::new(&states, 1).unwrap());
-        let off = SegmentConfig::default();
-        assert_eq!(segment(actions, Some(states), &layout, &off).map(|found| found.len()), Ok(1));
-        let on = SegmentConfig { state_weight: 1.0, ..off };
-        assert_eq!(segment(actions, Some(states), &layout, &on), Ok(vec![0..15, 15..30]));
+    fn bells_are_polynomials() {
+        let bells = Bells::new(40);
+        for (start, end) in [(0, 10), (7, 33), (100, 140)] {
+            let weights = bells.weights(start, end);
+            let mut energy = 0.0;
+            for at in start..end {
+                let share = (at as f64 - start as f64 + 0.5) / (end - start) as f64;
+                let exact = (share * (1.0 - share)).powi(2);
+                let t = at as f64;
+                let found: f64 = weights.iter().enumerate().map(|(power, weight)| weight * t.powi(power as i32)).sum();
+                assert!((found - exact).abs() < 1e-8, "{start} {end} {at}: {found} {exact}");
+                energy += exact * exact;
+            }
+            assert!((energy - bells.energy(end - start).unwrap()).abs() < 1e-12);
+        }
+        assert_eq!((bells.energy(3), bells.energy(41)), (None, None));
     }
 
     #[test]
-    fn bad_input_is_refused() {
-        let layout = ActionLayout::default();
-        let actions = Points::new(&[0.0; 12], 6).unwrap();
-        let found = segment(actions, None, &layout, &SegmentConfig::default());
-        assert_eq!(found, Err(SkillError::OtherWidth { found: 6, wanted: 7 }));
-        let layout = ActionLayout { width: 6, gripper: None, ..layout };
-        let bad = SegmentConfig { penalty: f64::NAN, ..SegmentConfig::default() };
-        assert!(matches!(segment(actions, None, &layout, &bad), Err(SkillError::BadSetting { name: "penalty", .. })));
-        let bad = SegmentConfig { min_length: 0, ..SegmentConfig::default() };
-        assert!(segment(actions, None, &layout, &bad).is_err());
-        let states = Points::new(&[0.0; 3], 1).unwrap();
-        let found = segment(actions, Some(states), &layout, &SegmentConfig::default());
-        assert_eq!(found, Err(SkillError::OtherRows { states: 3, actions: 2 }));
-        let layout = ActionLayout { width: 6, gripper: Some(6), closed_above: 0.0, limit: None };
-        assert!(segment(actions, None, &layout, &SegmentConfig::default()).is_err());
+    fn settings_that_are_no_magnitudes_are_refused() {
+        let layout = layout(Control::Relative, false, 20.0);
+        let episode = Episode::new(&layout, Points::new(&[0.0; 12], 1).unwrap(), None).unwrap();
+        let bad = [
+            SegmentConfig { penalty: f64::NAN, ..SegmentConfig::default() },
+            SegmentConfig { least: -1.0, ..SegmentConfig::default() },
+            SegmentConfig { longest_bell: f64::INFINITY, ..SegmentConfig::default() },
+        ];
+        for config in bad {
+            assert!(matches!(segment(&episode, &layout, &config), Err(SkillError::BadSetting { .. })));
+        }
     }
 }

@@ -6,7 +6,8 @@ use clustering::Points;
 use language::{Signature, TermStore, TypeId, check, parse, print};
 use proptest::prelude::*;
 use skills::{
-    ActionLayout, AlphabetConfig, Model, Scaling, SegmentConfig, SkillAlphabet, SkillCall, SkillId, rows_of, segment,
+    ActionLayout, AlphabetConfig, Argument, Control, Episode, Model, SegmentConfig, SkillAlphabet, SkillCall, Space,
+    Written, segment,
 };
 
 const WIDTH: usize = 7;
@@ -31,14 +32,47 @@ fn episode() -> impl Strategy<Value = Vec<f32>> {
     })
 }
 
+/// The same columns under every kind of control: with positions in the state, with commanded positions, with none.
+fn layout() -> impl Strategy<Value = ActionLayout> {
+    (0..4).prop_map(|kind| {
+        let mut layout = ActionLayout::libero();
+        let group = &mut layout.groups[0];
+        match kind {
+            0 => group.control = Control::Relative,
+            1 => group.control = Control::Velocity,
+            2 => (group.control, group.space) = (Control::Absolute, Space::Joints),
+            _ => group.control = Control::Absolute,
+        }
+        if kind != 0 {
+            group.states.clear();
+        }
+        layout
+    })
+}
+
+/// States that follow the commands.
+fn states(rows: &[f32]) -> Vec<f32> {
+    let mut state = [0.0f32; 6];
+    let mut states = Vec::new();
+    for row in rows.chunks(WIDTH) {
+        states.extend(state);
+        state.iter_mut().zip(row).for_each(|(state, command)| *state += 0.0125 * command);
+    }
+    states
+}
+
+fn read(rows: &[f32], layout: &ActionLayout) -> Episode {
+    let states = states(rows);
+    let states = Points::new(&states, 6).unwrap();
+    Episode::new(layout, Points::new(rows, WIDTH).unwrap(), Some(states)).unwrap()
+}
+
 fn config() -> impl Strategy<Value = SegmentConfig> {
-    (any::<bool>(), any::<bool>(), 0.0f64..6.0, 1usize..9, 0usize..3, 0.0f64..2.0, any::<bool>()).prop_map(
-        |(linear, spread, penalty, min_length, smoothing, speed_weight, gripper_cuts)| SegmentConfig {
-            model: if linear { Model::Linear } else { Model::Constant },
-            scaling: if spread { Scaling::Spread } else { Scaling::Commanded },
+    (any::<bool>(), 0.0f64..0.3, 0.0f64..0.45, 0.0f64..2.0, any::<bool>()).prop_map(
+        |(bells, penalty, least, speed_weight, gripper_cuts)| SegmentConfig {
+            model: if bells { Model::ConstantOrBell } else { Model::Constant },
             penalty,
-            min_length,
-            smoothing,
+            least,
             speed_weight,
             gripper_cuts,
             ..SegmentConfig::default()
@@ -47,7 +81,8 @@ fn config() -> impl Strategy<Value = SegmentConfig> {
 }
 
 fn cut(rows: &[f32], config: &SegmentConfig) -> Vec<Range<usize>> {
-    segment(Points::new(rows, WIDTH).unwrap(), None, &ActionLayout::default(), config).unwrap()
+    let layout = ActionLayout::libero();
+    segment(&read(rows, &layout), &layout, config).unwrap()
 }
 
 fn gripper_changes(rows: &[f32]) -> Vec<usize> {
@@ -56,14 +91,18 @@ fn gripper_changes(rows: &[f32]) -> Vec<usize> {
 }
 
 /// An alphabet of an episode's segments, in as many classes, and its calls.
-fn alphabet(rows: &[f32], classes: i64, config: &AlphabetConfig) -> (SkillAlphabet, Vec<Range<usize>>, Vec<SkillCall>) {
-    let episode = Points::new(rows, WIDTH).unwrap();
+fn alphabet(
+    rows: &[f32],
+    classes: i64,
+    layout: &ActionLayout,
+) -> (SkillAlphabet, Episode, Vec<Range<usize>>, Vec<SkillCall>) {
+    let episode = read(rows, layout);
     let segments = cut(rows, &SegmentConfig::default());
     let labels: Vec<i64> = (0..segments.len() as i64).map(|at| at % classes).collect();
-    let parts: Vec<Points<'_>> = segments.iter().map(|part| rows_of(episode, part).unwrap()).collect();
-    let alphabet = SkillAlphabet::fit(&parts, &labels, ActionLayout::default(), config).unwrap();
-    let calls = alphabet.encode(episode, &segments, &labels).unwrap();
-    (alphabet, segments, calls)
+    let parts: Vec<_> = segments.iter().map(|part| episode.motion(part).unwrap()).collect();
+    let alphabet = SkillAlphabet::fit(&parts, &labels, layout.clone(), &AlphabetConfig::default()).unwrap();
+    let calls = alphabet.encode(&episode, &segments, &labels).unwrap();
+    (alphabet, episode, segments, calls)
 }
 
 proptest! {
@@ -81,7 +120,7 @@ proptest! {
         forced.extend([0, covered]);
         for part in &segments {
             // Shorter than allowed only where the gripper or the ends leave no choice.
-            if part.len() < config.min_length {
+            if part.len() < (config.least * 20.0).round() as usize {
                 prop_assert!(forced.contains(&part.start) && forced.contains(&part.end), "{:?} {:?}", part, forced);
             }
         }
@@ -96,14 +135,14 @@ proptest! {
 
     #[test]
     fn a_higher_penalty_never_cuts_more(rows in episode(), config in config()) {
-        let higher = SegmentConfig { penalty: config.penalty + 1.0, ..config.clone() };
+        let higher = SegmentConfig { penalty: config.penalty + 0.05, ..config.clone() };
         prop_assert!(cut(&rows, &higher).len() <= cut(&rows, &config).len());
     }
 
     #[test]
-    fn programs_are_typed_and_give_their_calls_back(rows in episode(), classes in 1i64..5) {
+    fn programs_are_typed_and_give_their_calls_back(rows in episode(), classes in 1i64..5, layout in layout()) {
         prop_assume!(!rows.is_empty());
-        let (alphabet, _, calls) = alphabet(&rows, classes, &AlphabetConfig::default());
+        let (alphabet, _, _, calls) = alphabet(&rows, classes, &layout);
         let mut store = TermStore::new();
         let mut signature = Signature::standard(&mut store);
         alphabet.declare(&mut store, &mut signature).unwrap();
@@ -116,76 +155,143 @@ proptest! {
         prop_assert_eq!(parse(&mut store, &signature, &text).unwrap().term, program);
     }
 
+    /// A target is where the segment ends, up to half a step of the grid, however many calls came before it.
     #[test]
-    fn expansions_sum_to_their_twists_within_limits(
+    fn targets_are_the_ends_of_segments(rows in episode(), classes in 1i64..5, layout in layout()) {
+        prop_assume!(!rows.is_empty());
+        let (alphabet, episode, segments, calls) = alphabet(&rows, classes, &layout);
+        let mut position = alphabet.start(&episode);
+        for (segment, call) in segments.iter().zip(&calls) {
+            alphabet.advance(&mut position, call).unwrap();
+            let end = episode.position(segment.end);
+            if !alphabet.skills[call.skill.0].arguments.is_empty() {
+                for ((found, exact), grid) in position[0].iter().zip(&end[0]).zip(&alphabet.grids[0]) {
+                    prop_assert!((found - exact).abs() <= 0.5 * grid + 1e-6, "{} for {}, grid {}", found, exact, grid);
+                }
+            }
+        }
+    }
+
+    /// The form of a target changes how a program is written, not what it means.
+    #[test]
+    fn shorter_forms_mean_the_same(rows in episode(), classes in 1i64..5, layout in layout()) {
+        prop_assume!(!rows.is_empty());
+        let (alphabet, episode, _, calls) = alphabet(&rows, classes, &layout);
+        let start = alphabet.start(&episode);
+        let before = alphabet.expand_calls(&calls, &start).unwrap();
+        let mut written = vec![Written { start: start.clone(), calls: calls.clone() }; 3];
+        alphabet.shorten(&mut written, &[0, 1]).unwrap();
+        prop_assert_eq!(&written[0], &written[2]);
+        let after = alphabet.expand_calls(&written[0].calls, &start).unwrap();
+        prop_assert_eq!(&before.calls, &after.calls);
+        prop_assert!(before.rows.iter().zip(&after.rows).all(|(one, other)| (one - other).abs() < 1e-6));
+        // As positions they are what they were.
+        let mut position = start;
+        for (short, call) in written[0].calls.iter().zip(&calls) {
+            prop_assert_eq!(&alphabet.anchored(short, &position).unwrap(), call);
+            alphabet.advance(&mut position, short).unwrap();
+        }
+    }
+
+    #[test]
+    fn expansions_stay_within_limits_and_absolute_ones_end_at_their_targets(
         rows in episode(),
         classes in 1i64..5,
-        twist in prop::array::uniform6(-9.0f64..9.0),
-        steps in 9u64..60,
+        layout in layout(),
     ) {
         prop_assume!(!rows.is_empty());
-        let (alphabet, _, mut calls) = alphabet(&rows, classes, &AlphabetConfig::default());
-        // A call that was never seen, too: within reach, so nothing may be lost.
-        calls.push(SkillCall { skill: SkillId(0), twist, steps });
-        let expansion = alphabet.expand_calls(&calls).unwrap();
-        prop_assert!(expansion.lost < 1e-9);
-        for (call, part) in calls.iter().zip(&expansion.calls) {
-            prop_assert_eq!(part.len() as u64, call.steps);
-            for axis in 0..6 {
-                let sum: f64 = part.clone().map(|row| expansion.rows[row * WIDTH + axis]).sum();
-                prop_assert!((sum - call.twist[axis]).abs() < 1e-9, "axis {}: {} for {}", axis, sum, call.twist[axis]);
+        let (alphabet, episode, _, calls) = alphabet(&rows, classes, &layout);
+        let expansion = alphabet.expand_calls(&calls, &alphabet.start(&episode)).unwrap();
+        for row in expansion.rows.chunks(WIDTH) {
+            prop_assert!(row[..6].iter().all(|value| value.abs() <= 1.0 + 1e-12));
+        }
+        let group = &alphabet.layout.groups[0];
+        if group.control == Control::Absolute && group.space == Space::Joints && !expansion.rows.is_empty() {
+            let last = &expansion.rows[expansion.rows.len() - WIDTH..];
+            for (found, exact) in last.iter().zip(&expansion.end[0]) {
+                prop_assert!((found - exact.clamp(-1.0, 1.0)).abs() < 1e-9, "{} for {}", found, exact);
             }
         }
-        prop_assert!(expansion.rows.iter().all(|value| value.abs() <= 1.0 + 1e-12));
     }
 
+    /// In the middle of a segment a target is the same, and a distance is what is left of it.
     #[test]
-    fn paths_stay_within_half_a_grid_at_every_cut(rows in episode(), classes in 1i64..5, step_grid in 1u64..4) {
+    fn what_is_left_of_a_call_leads_to_its_end(rows in episode(), classes in 1i64..5, layout in layout()) {
         prop_assume!(!rows.is_empty());
-        let config = AlphabetConfig { step_grid, ..AlphabetConfig::default() };
-        let (alphabet, segments, calls) = alphabet(&rows, classes, &config);
-        let episode = Points::new(&rows, WIDTH).unwrap();
-        let expansion = alphabet.expand_calls(&calls).unwrap();
-        for (part, replayed) in segments.iter().zip(&expansion.calls) {
-            let recorded = alphabet.net_twist(rows_of(episode, &(0..part.end)).unwrap());
-            for (axis, recorded) in recorded.iter().enumerate() {
-                let sum: f64 = (0..replayed.end).map(|row| expansion.rows[row * WIDTH + axis]).sum();
-                let grid = if axis < 3 { config.translation_grid } else { config.rotation_grid };
-                // Also where commands are at their limit all the time: these grids divide a step of it.
-                prop_assert!((sum - recorded).abs() <= grid / 2.0 + 1e-9);
+        let (alphabet, episode, segments, calls) = alphabet(&rows, classes, &layout);
+        for (segment, call) in segments.iter().zip(&calls) {
+            let middle = (segment.start + segment.end) / 2;
+            let rest = alphabet.rest(call, &episode, segment, middle).unwrap();
+            match (rest.arguments.first(), call.arguments.first()) {
+                (Some(Argument::To(rest)), Some(Argument::To(whole))) => prop_assert_eq!(rest, whole),
+                (Some(Argument::By(rest)), Some(Argument::By(whole))) => {
+                    let (now, start) = (episode.position(middle), episode.position(segment.start));
+                    for dim in 0..6 {
+                        let left = whole[dim] - (now[0][dim] - start[0][dim]);
+                        prop_assert!((rest[dim] - left).abs() <= 0.5 * alphabet.grids[0][dim] + 1e-9);
+                    }
+                }
+                (rest, whole) => prop_assert!(rest.is_none() && whole.is_none()),
             }
         }
     }
 }
 
 #[test]
-fn any_width_is_segmented() {
-    for width in [1, 2, 4, 14, 20] {
+fn any_width_is_segmented_and_written() {
+    for width in [1, 2, 4, 8, 34] {
         let rows: Vec<f32> = (0..40 * width).map(|at| if at / width < 17 { 0.1 } else { 0.9 }).collect();
-        let layout = ActionLayout { width, gripper: None, ..ActionLayout::default() };
-        let cuts = segment(Points::new(&rows, width).unwrap(), None, &layout, &SegmentConfig::default());
-        assert_eq!(cuts, Ok(vec![0..17, 17..40]), "{width}");
+        let mut layout = ActionLayout::libero();
+        let group = skills::Group { space: Space::Joints, states: Vec::new(), ..layout.groups[0].clone() };
+        let part = |first: usize| {
+            let columns: Vec<usize> = (first..(first + 8).min(width)).collect();
+            let (limits, fast) = (vec![[-1.0, 1.0]; columns.len()], vec![1.0; columns.len()]);
+            skills::Group { name: format!("joints {first}"), columns, limits, fast, ..group.clone() }
+        };
+        layout.groups = (0..width).step_by(8).map(part).collect();
+        (layout.width, layout.grippers) = (width, Vec::new());
+        let episode = Episode::new(&layout, Points::new(&rows, width).unwrap(), None).unwrap();
+        let cuts = segment(&episode, &layout, &SegmentConfig::default()).unwrap();
+        assert_eq!(cuts, [0..17, 17..40], "{width}");
+        let parts: Vec<_> = cuts.iter().map(|part| episode.motion(part).unwrap()).collect();
+        let alphabet = SkillAlphabet::fit(&parts, &[0, 1], layout, &AlphabetConfig::default()).unwrap();
+        let calls = alphabet.encode(&episode, &cuts, &[0, 1]).unwrap();
+        assert_eq!(calls[0].arguments.len(), width.div_ceil(8));
     }
 }
 
+/// Both ways of writing a target win where they should: the place that never moves, and the lift that is always the same.
 #[test]
-fn a_segments_own_parameters_give_its_own_twist_within_the_grid() {
-    let rows: Vec<f32> = (0..18)
-        .flat_map(|row| {
-            let speed = (row as f32 * 0.17).sin().abs();
-            [speed, 0.3 - speed / 2.0, 0.0, 0.0, 0.02, -0.1, 1.0]
-        })
+fn what_repeats_decides_how_a_target_is_written() {
+    let mut layout = ActionLayout::libero();
+    let group = &mut layout.groups[0];
+    (group.space, group.control, group.columns) = (Space::Joints, Control::Absolute, vec![0, 1]);
+    (group.limits, group.fast) = (vec![[-10.0, 10.0]; 2], vec![20.0; 2]);
+    group.states.clear();
+    (layout.width, layout.grippers) = (2, Vec::new());
+    // Reach for an object that is somewhere else every time, lift it by 2, and go to the same place.
+    let demonstration = |at: usize| {
+        let object = 0.5 * at as f32;
+        let parts = [[object, 0.0], [object, 2.0], [8.0, 8.0]];
+        let rows = parts.iter().flat_map(|place| std::iter::repeat_n(*place, 10));
+        std::iter::once([-1.0, -1.0]).chain(rows).flatten().collect::<Vec<f32>>()
+    };
+    let rows: Vec<Vec<f32>> = (0..6).map(demonstration).collect();
+    let episodes: Vec<Episode> =
+        rows.iter().map(|rows| Episode::new(&layout, Points::new(rows, 2).unwrap(), None).unwrap()).collect();
+    let cuts = [0..11, 11..21, 21..31];
+    let parts: Vec<_> = episodes.iter().flat_map(|one| cuts.iter().map(|part| one.motion(part).unwrap())).collect();
+    let labels: Vec<i64> = (0..parts.len() as i64).map(|at| at % 3).collect();
+    let config = AlphabetConfig { grid: 0.05, ..AlphabetConfig::default() };
+    let alphabet = SkillAlphabet::fit(&parts, &labels, layout, &config).unwrap();
+    let mut written: Vec<Written> = episodes
+        .iter()
+        .map(|one| Written { start: alphabet.start(one), calls: alphabet.encode(one, &cuts, &[0, 1, 2]).unwrap() })
         .collect();
-    let segment = Points::new(&rows, WIDTH).unwrap();
-    let config = AlphabetConfig::default();
-    let alphabet = SkillAlphabet::fit(&[segment], &[4], ActionLayout::default(), &config).unwrap();
-    let call = alphabet.call(SkillId(0), segment).unwrap();
-    let expansion = alphabet.expand_calls(&[call]).unwrap();
-    let exact = alphabet.net_twist(segment);
-    for (axis, exact) in exact.iter().enumerate() {
-        let sum: f64 = expansion.rows.chunks(WIDTH).map(|row| row[axis]).sum();
-        let grid = if axis < 3 { config.translation_grid } else { config.rotation_grid };
-        assert!((sum - exact).abs() <= grid / 2.0 + 1e-9, "axis {axis}");
+    alphabet.shorten(&mut written, &[0, 1, 2, 3, 4, 5]).unwrap();
+    for one in &written {
+        assert!(matches!(&one.calls[0].arguments[0], Argument::To(_)), "the first one has a position");
+        assert_eq!(one.calls[1].arguments[0], Argument::By(vec![0.0, 2.0]));
+        assert_eq!(one.calls[2].arguments[0], Argument::To(vec![8.0, 8.0]));
     }
-    assert!(expansion.rows.chunks(WIDTH).all(|row| row[6] == 1.0));
 }

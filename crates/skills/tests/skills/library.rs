@@ -6,8 +6,8 @@ use clustering::Points;
 use compression::{Config, Corpus, Library, Programs, admit_all, compress, refactor, verify};
 use language::{Signature, TermId, TermStore, evaluate, parse};
 use skills::{
-    ActionLayout, AlphabetConfig, SegmentConfig, SkillAlphabet, SkillCall, SkillError, StrictConfig, adopt, motions_in,
-    motor_config, motor_refactor_config, rows_of, segment, strict_sweep,
+    ActionLayout, AlphabetConfig, Episode, Position, SegmentConfig, SkillAlphabet, SkillCall, SkillError, StrictConfig,
+    Written, adopt, motions_in, motor_config, motor_refactor_config, segment, strict_sweep,
 };
 
 /// Reach, grasp, lift, carry and release, every time by other amounts and at other speeds.
@@ -32,6 +32,7 @@ fn demonstrations() -> Vec<Vec<f32>> {
 
 struct Corpora {
     alphabet: SkillAlphabet,
+    start: Position,
     calls: Vec<Vec<SkillCall>>,
     store: TermStore,
     signature: Signature,
@@ -39,32 +40,39 @@ struct Corpora {
 }
 
 fn corpora(demonstrations: &[Vec<f32>]) -> Corpora {
-    let episodes: Vec<Points<'_>> = demonstrations.iter().map(|rows| Points::new(rows, 7).unwrap()).collect();
-    let layout = ActionLayout::default();
-    let cut = |&episode: &Points<'_>| segment(episode, None, &layout, &SegmentConfig::default()).unwrap();
+    // Positions are sums of commands, in units that no two episodes share: calls are distances.
+    let mut layout = ActionLayout::libero();
+    layout.groups[0].states.clear();
+    let read = |rows: &Vec<f32>| Episode::new(&layout, Points::new(rows, 7).unwrap(), None).unwrap();
+    let episodes: Vec<Episode> = demonstrations.iter().map(read).collect();
+    let cut = |episode: &Episode| segment(episode, &layout, &SegmentConfig::default()).unwrap();
     let segments: Vec<Vec<Range<usize>>> = episodes.iter().map(cut).collect();
     assert!(segments.iter().all(|segments| segments.len() == 5));
     let mut parts = Vec::new();
-    for (&episode, segments) in episodes.iter().zip(&segments) {
-        parts.extend(segments.iter().map(|part| rows_of(episode, part).unwrap()));
+    for (episode, segments) in episodes.iter().zip(&segments) {
+        parts.extend(segments.iter().map(|part| episode.motion(part).unwrap()));
     }
     let labels: Vec<i64> = (0..parts.len() as i64).map(|at| at % 5).collect();
-    let alphabet = SkillAlphabet::fit(&parts, &labels, layout, &AlphabetConfig::default()).unwrap();
-    let encode = |(&episode, segments): (&Points<'_>, &Vec<Range<usize>>)| {
-        alphabet.encode(episode, segments, &[0, 1, 2, 3, 4]).unwrap()
+    let alphabet = SkillAlphabet::fit(&parts, &labels, layout.clone(), &AlphabetConfig::default()).unwrap();
+    let encode = |(episode, segments): (&Episode, &Vec<Range<usize>>)| Written {
+        start: alphabet.start(episode),
+        calls: alphabet.encode(episode, segments, &[0, 1, 2, 3, 4]).unwrap(),
     };
-    let calls: Vec<Vec<SkillCall>> = episodes.iter().zip(&segments).map(encode).collect();
+    let mut written: Vec<Written> = episodes.iter().zip(&segments).map(encode).collect();
+    alphabet.shorten(&mut written, &(0..episodes.len()).collect::<Vec<_>>()).unwrap();
+    let start = written[0].start.clone();
+    let calls: Vec<Vec<SkillCall>> = written.into_iter().map(|one| one.calls).collect();
     let mut store = TermStore::new();
     let mut signature = Signature::standard(&mut store);
     alphabet.declare(&mut store, &mut signature).unwrap();
     let programs = calls.iter().map(|calls| alphabet.program(&mut store, calls).unwrap()).collect();
-    Corpora { alphabet, calls, store, signature, programs }
+    Corpora { alphabet, start, calls, store, signature, programs }
 }
 
 #[test]
 fn a_motor_library_is_not_empty_and_its_calls_replay_as_before() {
     let demonstrations = demonstrations();
-    let Corpora { alphabet, calls, mut store, mut signature, programs } = corpora(&demonstrations);
+    let Corpora { alphabet, start, calls, mut store, mut signature, programs } = corpora(&demonstrations);
     let corpus = Corpus::from_programs(&store, &signature, &programs).unwrap();
     let config = Config { max_steps: Some(20_000), ..motor_config() };
     let found = compress(&corpus, &config, &|_| ()).unwrap();
@@ -73,10 +81,10 @@ fn a_motor_library_is_not_empty_and_its_calls_replay_as_before() {
     let several = found.abstractions.iter().filter(|entry| motions_in(&store, &signature, &entry.name) > 1).count();
     assert!(several > 0, "{:?}", found.abstractions);
     for (&program, calls) in rewritten.iter().zip(&calls) {
-        let expected = alphabet.expand_calls(calls).unwrap();
-        assert_eq!(alphabet.expand(&mut store, &signature, program).unwrap(), expected);
+        let expected = alphabet.expand_calls(calls, &start).unwrap();
+        assert_eq!(alphabet.expand(&mut store, &signature, program, &start).unwrap(), expected);
         let trace = evaluate(&mut store, &signature, program).unwrap();
-        assert_eq!(alphabet.expand_trace(&store, &trace).unwrap(), expected);
+        assert_eq!(alphabet.expand_trace(&store, &trace, &start).unwrap(), expected);
     }
     // Threads change nothing.
     let threaded = compress(&corpus, &Config { threads: 4, ..config }, &|_| ()).unwrap();
@@ -103,59 +111,61 @@ fn the_strict_cell_is_the_same_for_any_number_of_threads() {
 #[test]
 fn alphabets_survive_json() {
     let demonstrations = demonstrations();
-    let Corpora { alphabet, calls, .. } = corpora(&demonstrations);
+    let Corpora { alphabet, start, calls, .. } = corpora(&demonstrations);
     let text = serde_json::to_string(&alphabet).unwrap();
     let read: SkillAlphabet = serde_json::from_str(&text).unwrap();
     assert_eq!(read, alphabet);
-    assert_eq!(read.expand_calls(&calls[3]), alphabet.expand_calls(&calls[3]));
+    assert_eq!(read.expand_calls(&calls[3], &start), alphabet.expand_calls(&calls[3], &start));
 }
 
 #[test]
 fn alphabets_that_someone_broke_are_refused_or_replayed_plainly() {
     let demonstrations = demonstrations();
-    let Corpora { alphabet, calls, .. } = corpora(&demonstrations);
+    let Corpora { alphabet, start, calls, .. } = corpora(&demonstrations);
     let mut hollow = alphabet.clone();
-    hollow.skills[0].profile.shape.clear();
-    hollow.skills[1].profile.gain[2].clear();
-    let replayed = hollow.expand_calls(&calls[0]).unwrap();
-    assert_eq!(replayed.calls, alphabet.expand_calls(&calls[0]).unwrap().calls);
+    hollow.skills[0].profiles.clear();
+    hollow.skills[1].profiles[0].gain[2].clear();
+    let replayed = hollow.expand_calls(&calls[0], &start).unwrap();
+    assert_eq!(replayed.calls, alphabet.expand_calls(&calls[0], &start).unwrap().calls);
     let broken: [fn(&mut SkillAlphabet); 3] = [
         |alphabet| alphabet.layout.width = 0,
-        |alphabet| alphabet.layout.gripper = Some(7),
-        |alphabet| alphabet.layout.limit = Some(-1.0),
+        |alphabet| alphabet.layout.grippers[0].column = 7,
+        |alphabet| alphabet.layout.groups[0].limits[0] = [1.0, -1.0],
     ];
     for change in broken {
         let mut broken = alphabet.clone();
         change(&mut broken);
-        assert!(matches!(broken.expand_calls(&calls[0]), Err(SkillError::BadSetting { .. })));
+        assert!(matches!(broken.expand_calls(&calls[0], &start), Err(SkillError::BadSetting { .. })));
     }
-    let beyond = SkillCall { skill: skills::SkillId(99), ..calls[0][0] };
-    assert_eq!(alphabet.expand_calls(&[beyond]), Err(SkillError::UnknownSkill { found: 99, skills: 5 }));
+    let beyond = SkillCall { skill: skills::SkillId(99), ..calls[0][0].clone() };
+    assert_eq!(alphabet.expand_calls(&[beyond], &start), Err(SkillError::UnknownSkill { found: 99, skills: 5 }));
+    let short = SkillCall { arguments: Vec::new(), ..calls[0][0].clone() };
+    assert!(matches!(alphabet.expand_calls(&[short], &start), Err(SkillError::NotSkill { .. })));
+    assert!(matches!(alphabet.expand_calls(&calls[0], &[]), Err(SkillError::BadSetting { name: "start", .. })));
 }
 
 #[test]
 fn what_is_no_program_of_skills_has_no_actions() {
     let demonstrations = demonstrations();
-    let Corpora { alphabet, mut store, signature, .. } = corpora(&demonstrations);
+    let Corpora { alphabet, start, mut store, signature, .. } = corpora(&demonstrations);
     let mut expand = |text: &str| {
         let term = parse(&mut store, &signature, text).unwrap().term;
-        alphabet.expand(&mut store, &signature, term)
+        alphabet.expand(&mut store, &signature, term, &start)
     };
     assert!(matches!(expand("move x_pos"), Err(SkillError::NotSkill { .. })));
-    assert!(matches!(expand("skill_0 x_pos 3"), Err(SkillError::NotSkill { .. })));
+    assert!(matches!(expand("skill_0 (on \"plate\")"), Err(SkillError::NotSkill { .. })));
     assert!(matches!(expand(r#"branch(is_on "stove", seq[], seq[])"#), Err(SkillError::Undecided { .. })));
-    let still = "twist[0, 0, 0, 0, 0, 0]";
-    assert!(matches!(expand(&format!("skill_0 {still} 99999999")), Err(SkillError::TooLong { .. })));
-    assert!(matches!(expand(&format!("repeat(skill_0 {still} 60000, 90)")), Err(SkillError::TooLong { .. })));
-    let twice = expand(&format!("repeat(skill_0 {still} 6, 2)")).unwrap();
-    assert_eq!((twice.calls.as_slice(), twice.rows.len()), (&[0..6, 6..12][..], 12 * 7));
-    let none = expand("skill_0 twist[1, 0, -2, 0, 0, 0] 0").unwrap();
-    assert_eq!((none.rows.len(), none.lost), (0, 3.0));
+    let forth = "skill_0 (by twist[1, 0, 0, 0, 0, 0])";
+    assert!(matches!(expand(&format!("repeat({forth}, 70000)")), Err(SkillError::TooLong { .. })));
+    let once = expand(forth).unwrap();
+    let twice = expand(&format!("repeat({forth}, 2)")).unwrap();
+    assert_eq!((twice.calls.len(), twice.rows.len()), (2, 2 * once.rows.len()));
+    assert_eq!((once.end[0][0], twice.end[0][0]), (1.0, 2.0));
 }
 
 #[test]
 fn a_step_finds_skills_of_several_motions_and_no_syntax() {
-    let Corpora { alphabet, calls, store, signature, programs } = corpora(&demonstrations());
+    let Corpora { alphabet, start, calls, store, signature, programs } = corpora(&demonstrations());
     let config = motor_refactor_config();
     let programs = Programs::new(&store, &signature, &Library::new(), programs).unwrap();
     let found = refactor(&programs, &config, admit_all).unwrap().programs;
@@ -173,7 +183,7 @@ fn a_step_finds_skills_of_several_motions_and_no_syntax() {
         assert!(!items.into_iter().any(is_param), "{}", entry.body);
     }
     for (&program, calls) in found.terms().iter().zip(&calls) {
-        let replayed = alphabet.expand(&mut store, signature, program).unwrap();
-        assert_eq!(replayed, alphabet.expand_calls(calls).unwrap());
+        let replayed = alphabet.expand(&mut store, signature, program, &start).unwrap();
+        assert_eq!(replayed, alphabet.expand_calls(calls, &start).unwrap());
     }
 }

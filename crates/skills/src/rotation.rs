@@ -1,0 +1,147 @@
+//! Rotations as three coordinates that add up: turns away from a reference orientation.
+//!
+//! Datasets write an orientation as a rotation vector, as roll, pitch and yaw, or as a quaternion. None of these can be
+//! averaged, snapped to a grid or subtracted where a robot works: a gripper that points down is half a turn from the origin,
+//! where rotation vectors and angles jump. Coordinates here are the rotation vector of `R · R₀⁻¹`, the turn in the frame of the
+//! world that leads from a reference R₀ to R. With a reference in the middle of the data they are far from any jump, and a
+//! difference of two of them is the turn between them if both are about one axis, which is exact for a wrist that turns.
+
+use glam::{DQuat, DVec3, EulerRot};
+use serde::{Deserialize, Serialize};
+
+/// How a dataset writes a rotation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RotationForm {
+    /// Three numbers: the axis, as long as the angle.
+    AxisAngle,
+    /// Three numbers: roll, pitch and yaw about the fixed axes x, y and z.
+    Euler,
+    /// Four numbers: x, y, z and w.
+    Quaternion,
+}
+
+/// The orientation of an end effector: how it is written, and the reference of its coordinates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Orientation {
+    /// How it is written.
+    pub form: RotationForm,
+    /// R₀ as a quaternion: x, y, z and w.
+    pub reference: [f64; 4],
+}
+
+impl RotationForm {
+    /// How many numbers it takes.
+    pub fn numbers(self) -> usize {
+        match self {
+            RotationForm::AxisAngle | RotationForm::Euler => 3,
+            RotationForm::Quaternion => 4,
+        }
+    }
+
+    fn read(self, numbers: &[f64]) -> DQuat {
+        let at = |place: usize| numbers.get(place).copied().unwrap_or(0.0);
+        match self {
+            RotationForm::AxisAngle => DQuat::from_scaled_axis(DVec3::new(at(0), at(1), at(2))),
+            RotationForm::Euler => DQuat::from_euler(EulerRot::XYZEx, at(0), at(1), at(2)),
+            RotationForm::Quaternion => normalised(DQuat::from_xyzw(at(0), at(1), at(2), at(3))),
+        }
+    }
+
+    fn write(self, rotation: DQuat) -> Vec<f64> {
+        match self {
+            RotationForm::AxisAngle => rotation_vector(rotation).to_vec(),
+            RotationForm::Euler => <[f64; 3]>::from(rotation.to_euler(EulerRot::XYZEx)).to_vec(),
+            RotationForm::Quaternion => rotation.to_array().to_vec(),
+        }
+    }
+}
+
+impl Orientation {
+    /// With the mean of some rotations as the reference; the origin if there are none.
+    pub fn around(form: RotationForm, rotations: impl Iterator<Item = Vec<f64>>) -> Orientation {
+        let mut sum = [0.0; 4];
+        for numbers in rotations {
+            let mut one = form.read(&numbers);
+            // A quaternion and its negative are the same rotation; the mean takes the one on its own side.
+            if one.dot(DQuat::from_array(sum)) < 0.0 {
+                one = -one;
+            }
+            sum.iter_mut().zip(one.to_array()).for_each(|(sum, part)| *sum += part);
+        }
+        Orientation { form, reference: normalised(DQuat::from_array(sum)).to_array() }
+    }
+
+    /// Rotation vectors around half a turn about x, which is a gripper that points down.
+    pub(crate) fn about_x() -> Orientation {
+        Orientation { form: RotationForm::AxisAngle, reference: [1.0, 0.0, 0.0, 0.0] }
+    }
+
+    /// The coordinates of a rotation as the dataset writes it.
+    pub fn coordinates(&self, numbers: &[f64]) -> [f64; 3] {
+        rotation_vector(self.form.read(numbers) * self.origin().inverse())
+    }
+
+    /// A rotation as the dataset writes it, from its coordinates.
+    pub fn written(&self, coordinates: &[f64]) -> Vec<f64> {
+        self.form.write(RotationForm::AxisAngle.read(coordinates) * self.origin())
+    }
+
+    fn origin(&self) -> DQuat {
+        normalised(DQuat::from_array(self.reference))
+    }
+}
+
+/// The rotation vector of the shorter turn.
+fn rotation_vector(rotation: DQuat) -> [f64; 3] {
+    let shorter = if rotation.w < 0.0 { -rotation } else { rotation };
+    shorter.to_scaled_axis().to_array()
+}
+
+/// As a unit quaternion; numbers that are no rotation are the origin.
+fn normalised(rotation: DQuat) -> DQuat {
+    let length = rotation.length();
+    if length.is_finite() && length > 1e-9 { rotation / length } else { DQuat::IDENTITY }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::f64::consts::PI;
+
+    use super::*;
+
+    #[test]
+    fn coordinates_are_written_back_in_every_form() {
+        for form in [RotationForm::AxisAngle, RotationForm::Euler, RotationForm::Quaternion] {
+            let rotation = form.write(DQuat::from_euler(EulerRot::XYZEx, 0.4, -0.3, 1.2));
+            let orientation = Orientation::around(form, [rotation.clone()].into_iter());
+            assert!(orientation.coordinates(&rotation).iter().all(|part| part.abs() < 1e-9), "{form:?}");
+            let other = form.write(DQuat::from_euler(EulerRot::XYZEx, 0.6, -0.1, 1.0));
+            let back = orientation.written(&orientation.coordinates(&other));
+            assert!(back.iter().zip(&other).all(|(back, other)| (back - other).abs() < 1e-9), "{form:?}: {back:?}");
+        }
+    }
+
+    #[test]
+    fn a_gripper_that_points_down_turns_without_a_jump() {
+        // Half a turn about x, then a little about z: the rotation vector flips its sign, the coordinates do not.
+        let orientation = Orientation::about_x();
+        let turned = |angle: f64| {
+            let rotation = DQuat::from_rotation_z(angle) * DQuat::from_rotation_x(PI);
+            orientation.coordinates(&RotationForm::AxisAngle.write(rotation))
+        };
+        for step in -10..=10 {
+            let angle = f64::from(step) * 0.1;
+            let [x, y, z] = turned(angle);
+            assert!(x.abs() < 1e-6 && y.abs() < 1e-6 && (z - angle).abs() < 1e-6, "{angle}: {x} {y} {z}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_no_rotation_are_the_origin() {
+        let zeros = Orientation { form: RotationForm::Quaternion, reference: [0.0; 4] };
+        assert_eq!(zeros.coordinates(&[0.0; 4]), [0.0; 3]);
+        assert_eq!(Orientation::around(RotationForm::Euler, std::iter::empty()).reference, [0.0, 0.0, 0.0, 1.0]);
+    }
+}
