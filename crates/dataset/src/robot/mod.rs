@@ -24,7 +24,17 @@ use serde::Serialize;
 use crate::columns::Matrix;
 use crate::open::Dataset;
 
-mod rough;
+pub(crate) mod choices;
+mod control;
+mod grippers;
+mod layout;
+mod measure;
+pub(crate) mod names;
+mod parts;
+mod rotations;
+mod states;
+
+pub use choices::ControlChoice;
 
 /// Coordinates of an end effector that are metres lie within this distance of the origin.
 const REACH: f32 = 3.0;
@@ -124,7 +134,7 @@ pub struct Gripper {
 impl RobotLayout {
     /// Finds out what can be known of a dataset's columns.
     pub fn of(dataset: &Dataset) -> RobotLayout {
-        rough::layout(dataset)
+        layout::layout(dataset)
     }
 
     /// The grippers.
