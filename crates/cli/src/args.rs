@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use compression::Config;
+use dataset::ControlChoice;
 
 use crate::eval::EvalCommand;
 use crate::library_show::ShowArgs;
@@ -284,6 +285,14 @@ pub(crate) struct KeyArgs {
     /// A column of labels; may be given several times [default: all columns of one integer]
     #[arg(long, value_name = "KEY")]
     pub(crate) label_key: Vec<String>,
+    /// What actions mean: `absolute` positions, `relative` changes or `velocity`, of all groups or of one, as in
+    /// `--control 'left arm=absolute'`; may be given several times [default: measured]
+    #[arg(long, value_name = "[GROUP=]CONTROL")]
+    pub(crate) control: Vec<ControlChoice>,
+    /// A gripper among the action's dimensions, by name or number, or `none`; may be given several times
+    /// [default: detected]
+    #[arg(long, value_name = "NAME|COLUMN|none")]
+    pub(crate) gripper: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -121,6 +121,7 @@ impl Fault {
             Fault::EscapingPath { .. } => "escaping-path",
             Fault::NoRole { .. } => "no-role",
             Fault::UnknownKey { .. } => "unknown-key",
+            Fault::UnknownPart { .. } => "unknown-part",
             Fault::WrongRole { .. } => "wrong-role",
             Fault::MissingColumn { .. } => "missing-column",
             Fault::ExtraColumn { .. } => "extra-column",
@@ -236,7 +237,11 @@ impl Fault {
             | Fault::WrongSize { expected, .. }
             | Fault::BadStats { expected, .. } => expected.clone(),
             Fault::EscapingPath { .. } => "a path below the dataset's directory, without `..`".to_string(),
-            Fault::NoRole { candidates, .. } | Fault::UnknownKey { candidates, .. } if !candidates.is_empty() => {
+            Fault::NoRole { candidates, .. }
+            | Fault::UnknownKey { candidates, .. }
+            | Fault::UnknownPart { candidates, .. }
+                if !candidates.is_empty() =>
+            {
                 format!("one of {}", listed(candidates))
             }
             Fault::NoRole { role, .. } => format!("a feature for the {role}, such as `{}`", usual(role)),
@@ -298,6 +303,10 @@ impl Fault {
                 format!("set `total_{what}` of `{INFO}` to {counted}, unless files are missing")
             }
             Fault::NoRole { role, .. } => format!("name the column with `--{role}-key`"),
+            Fault::UnknownPart { what: "group", .. } => {
+                "run `refactor-vla data inspect <dataset>` to list the groups".to_string()
+            }
+            Fault::UnknownPart { .. } => "name an action column, or give its number from 0, or `none`".to_string(),
             Fault::UnknownKey { .. } | Fault::WrongRole { .. } => {
                 "run `refactor-vla data inspect <dataset>` to list the columns".to_string()
             }

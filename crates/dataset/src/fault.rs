@@ -52,6 +52,8 @@ pub enum Fault {
     NoRole { role: &'static str, reason: String, candidates: Vec<String> },
     #[error("there is no column `{key}`")]
     UnknownKey { key: String, candidates: Vec<String> },
+    #[error("there is no {what} `{key}`")]
+    UnknownPart { what: &'static str, key: String, candidates: Vec<String> },
     #[error("column `{key}` cannot be the {role}: it is {found}")]
     WrongRole { role: &'static str, key: String, found: String, expected: String },
 

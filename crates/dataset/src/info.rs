@@ -157,16 +157,9 @@ impl Feature {
         format!("{}[{}]", self.dtype.name(), sides.join("×"))
     }
 
-    /// The names of the dimensions, where they are a plain list of the right length.
+    /// The names of the dimensions, in whatever shape the writer chose, where there is one for each of them.
     pub fn dimension_names(&self) -> Option<Vec<String>> {
-        let list = match self.names.as_ref()? {
-            Value::Array(list) => list,
-            // Some writers nest the list, as in `{"motors": ["x", "y"]}`.
-            Value::Object(map) if map.len() == 1 => map.values().next()?.as_array()?,
-            _ => return None,
-        };
-        let names: Option<Vec<String>> = list.iter().map(|name| name.as_str().map(String::from)).collect();
-        names.filter(|names| names.len() == self.width())
+        crate::robot::names::flattened(self.names.as_ref()?, self.width())
     }
 }
 

@@ -112,12 +112,14 @@ impl Dataset {
         // Nothing is read from here: files belong to the pieces.
         let root = Root::Memory { name: names.join(" + "), files: Arc::default() };
         let (parts, episodes, files, spans) = laid_out(&named, &task_maps);
+        let overrides = first.overrides.clone();
         let pieces = named.into_iter().zip(&parts).map(|((_, dataset), part)| {
             let cameras = cameras_of(&roles, dataset.roles());
             Piece { dataset: dataset.without_numbers(), frames: part.frames.clone(), cameras }
         });
         let pieces = Arc::new(Pieces { pieces: pieces.collect(), label_names });
-        let dataset = Dataset { root, info, roles, tasks, episodes, files, spans, columns, pieces: Some(pieces) };
+        let pieces = Some(pieces);
+        let dataset = Dataset { root, info, roles, tasks, episodes, files, spans, columns, pieces, overrides };
         Ok(Joined { dataset, parts, repeated, notes })
     }
 

@@ -84,7 +84,7 @@ pub use inspect::{
 pub use join::{Joined, Part};
 pub use open::{Dataset, Window};
 pub use picture::decode_picture;
-pub use robot::{Fingers, GripperCommand, Position, RobotLayout};
+pub use robot::{Control, ControlChoice, Gripper, Group, GroupKind, RobotLayout, Rotation};
 pub use roles::{Overrides, Roles};
 pub use sampler::{ClassBalanced, EpisodePairs, PositiveWindow, Shuffled};
 pub use sampling_error::{MAX_BATCH, SamplingError};

@@ -13,6 +13,8 @@ use crate::ids::{EpisodeId, EpisodeSpan, TaskId};
 use crate::info::{Dtype, INFO, Info};
 use crate::join::Pieces;
 use crate::normalize::{Normalization, NormalizationKind};
+use crate::robot::RobotLayout;
+use crate::robot::choices::unknown_groups;
 use crate::roles::{Overrides, Roles, roles};
 use crate::stats::{STATS, Stats};
 use crate::tasks;
@@ -36,6 +38,8 @@ pub struct Dataset {
     pub(crate) columns: Columns,
     /// The datasets that a [joined](Dataset::join) one was made of.
     pub(crate) pieces: Option<Arc<Pieces>>,
+    /// What the user said about columns.
+    pub(crate) overrides: Overrides,
 }
 
 /// A stretch of a dataset's rows, without a copy.
@@ -76,7 +80,7 @@ impl Dataset {
         let task = |frames: &Range<usize>| TaskId(u32::try_from(columns.tasks[frames.start]).unwrap_or_default());
         let span = |episode: &Episode| EpisodeSpan { frames: episode.frames.clone(), task: task(&episode.frames) };
         let spans = table.episodes.iter().map(span).collect();
-        Ok(Dataset {
+        let dataset = Dataset {
             root,
             info,
             roles,
@@ -86,7 +90,12 @@ impl Dataset {
             spans,
             columns,
             pieces: None,
-        })
+            overrides: overrides.clone(),
+        };
+        match overrides.control.is_empty() {
+            true => Ok(dataset),
+            false => Error::of(unknown_groups(&RobotLayout::of(&dataset), &overrides.control)).map_or(Ok(dataset), Err),
+        }
     }
 
     /// Where it is. A [joined](Dataset::join) dataset has no files itself.

@@ -7,6 +7,8 @@ use serde::Serialize;
 
 use crate::fault::{Error, Fault};
 use crate::info::{Dtype, Feature, Info};
+use crate::robot::ControlChoice;
+use crate::robot::choices::unknown_columns;
 
 /// Columns that lerobot adds to every dataset.
 pub(crate) const AUTOMATIC: [&str; 5] = ["timestamp", "frame_index", "episode_index", "index", "task_index"];
@@ -24,6 +26,10 @@ pub struct Overrides {
     pub reward: Option<String>,
     /// Integer columns to keep as labels.
     pub labels: Option<Vec<String>>,
+    /// What the actions of groups mean; later choices stand against earlier ones.
+    pub control: Vec<ControlChoice>,
+    /// The gripper commands among the action's dimensions, by name or number; an empty list is a robot without grippers.
+    pub grippers: Option<Vec<String>>,
 }
 
 /// Which column has which role.
@@ -72,6 +78,9 @@ pub(crate) fn roles(info: &Info, overrides: &Overrides) -> Result<Roles, Error> 
     let truth = |it: &Feature| it.dtype == Dtype::Bool || it.dtype.is_integer() || it.dtype.is_float();
     let done = single(info, &["next.done", "done"], truth);
     let success = single(info, &["next.success", "success"], truth);
+    if let (Some(chosen), Some(feature)) = (&overrides.grippers, info.feature(&action)) {
+        faults.extend(unknown_columns(chosen, feature.dimension_names(), feature.width()));
+    }
     let roles = Roles { state, action, cameras, reward, done, success, labels };
     Error::of(faults).map_or(Ok(roles), Err)
 }

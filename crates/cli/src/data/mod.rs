@@ -60,6 +60,8 @@ pub(crate) fn overrides(keys: &KeyArgs) -> Overrides {
         cameras: some(&keys.camera_key),
         reward: keys.reward_key.clone(),
         labels: some(&keys.label_key),
+        control: keys.control.clone(),
+        grippers: some(&keys.gripper).map(|columns| columns.into_iter().filter(|column| column != "none").collect()),
     }
 }
 

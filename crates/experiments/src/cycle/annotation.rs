@@ -264,7 +264,8 @@ fn motion(dataset: &Dataset, robot: &RobotLayout, skill: &Skill, members: &[Rang
     };
     let opened: Option<Vec<f64>> = members.iter().map(change).collect();
     let opening = opened.filter(|opened| !opened.is_empty()).map(|opened| opened.iter().sum::<f64>() / count);
-    let closes_above = robot.gripper.as_ref().and_then(|gripper| gripper.closes_above);
+    let mut grippers = robot.grippers().filter_map(|group| group.gripper.as_ref());
+    let closes_above = grippers.next().filter(|_| grippers.next().is_none()).and_then(|gripper| gripper.closes_above);
     SkillMotion {
         segments: members.len(),
         displacement: moved

@@ -126,11 +126,12 @@ pub fn segments_of(
 pub fn action_layout(prepared: &Prepared) -> Result<ActionLayout> {
     let actions = &prepared.source.dataset.columns().actions;
     let limited = actions.values.iter().all(|value| value.abs() <= 1.0 + 1e-6);
-    let gripper = prepared.robot().gripper;
+    let robot = prepared.robot();
+    let gripper = robot.grippers().next();
     let layout = ActionLayout {
         width: actions.width,
-        gripper: gripper.as_ref().map(|gripper| gripper.column),
-        closed_above: gripper.as_ref().map_or(0.0, |gripper| gripper.threshold),
+        gripper: gripper.and_then(|group| group.actions.first().copied()),
+        closed_above: gripper.and_then(|group| group.gripper.as_ref()).map_or(0.0, |gripper| gripper.threshold),
         limit: if limited { Some(1.0) } else { None },
     };
     let axes = layout.axes().len();
@@ -138,7 +139,7 @@ pub fn action_layout(prepared: &Prepared) -> Result<ActionLayout> {
         return Ok(layout);
     }
     let why = match gripper {
-        Some(gripper) => gripper.evidence,
+        Some(gripper) => gripper.evidence.join("; "),
         None => {
             "none of them is known to be the gripper's: neither is one called `gripper` in `meta/info.json`, nor does \
                  one alone take only two values"

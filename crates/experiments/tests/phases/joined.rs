@@ -9,7 +9,7 @@ use std::sync::Arc;
 use dataset::write::{ColumnData, EpisodeData, WriteOptions, Writer};
 use dataset::{
     CameraId, Dataset, Dtype, EpisodeId, FRAGMENT_LENGTH, Feature, Frame, FrameIndex, FrameOptions, FrameReader,
-    Overrides, RobotLayout, embedded,
+    Overrides, embedded,
 };
 use experiments::cycle::annotation::{NearestSkill, RunAnnotation, RunSkills, SegmentLabeller};
 use experiments::cycle::demonstrations::action_layout;
@@ -232,7 +232,7 @@ fn seven_joints_are_refused_before_anything_is_trained() {
     let prepared = Prepared::new(open(&place), None, FRAGMENT_LENGTH).unwrap();
     let error = action_layout(&prepared).unwrap_err().to_string();
     assert!(error.starts_with("actions of 7 columns have 7 axes, and skills have at most 6; none of them"), "{error}");
-    assert_eq!(prepared.robot(), RobotLayout::default());
+    assert_eq!(prepared.robot().grippers().count(), 0);
     let layout = action_layout(&crate::prepared()).unwrap();
     assert_eq!(layout, skills::ActionLayout::default(), "that of LIBERO, by its names");
 }

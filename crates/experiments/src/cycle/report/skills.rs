@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use dataset::{CameraId, FrameIndex, FrameOptions, FrameReader, Matrix};
+use dataset::{CameraId, FrameIndex, FrameOptions, FrameReader};
 use report::{Example, Picture, Skill};
 
 use super::overview::origin;
@@ -26,7 +26,6 @@ type Member = (usize, Range<usize>);
 pub(super) fn skills(prepared: &Prepared, world: &World) -> Result<Vec<Skill>> {
     let dataset = &prepared.source.dataset;
     let phases = dataset.columns().labels.get("phase");
-    let states = &dataset.columns().states;
     let robot = prepared.robot();
     let names = named_skills(prepared, &world.demonstrations, &world.corpus);
     let reader = FrameReader::new(dataset, FrameOptions::default());
@@ -44,17 +43,14 @@ pub(super) fn skills(prepared: &Prepared, world: &World) -> Result<Vec<Skill>> {
             mean_length: frames as f64 / members.len().max(1) as f64,
             purity: phase.map(|(_, share)| share),
             main_phase: phase.map(|(phase, _)| phase),
-            displacement: robot.position.as_ref().and_then(|position| {
-                let [x, y, z] = position.columns;
-                let moved = |column: usize| mean_change(&ranges, |frame| value(states, frame, column));
-                Some([moved(x)?, moved(y)?, moved(z)?])
-            }),
-            gripper: robot.fingers.as_ref().and_then(|fingers| {
-                let opening = |frame: usize| {
-                    fingers.columns.iter().zip(fingers.signs).map(|(at, sign)| sign * value(states, frame, *at)).sum()
-                };
-                mean_change(&ranges, opening)
-            }),
+            displacement: {
+                let moved: Option<Vec<[f64; 3]>> = ranges.iter().map(|one| robot.displacement(dataset, one)).collect();
+                let moved = moved.filter(|moved| !moved.is_empty());
+                moved.map(|moved| [0, 1, 2].map(|at| moved.iter().map(|by| by[at]).sum::<f64>() / moved.len() as f64))
+            },
+            gripper: robot
+                .opening(dataset, 0)
+                .and_then(|_| mean_change(&ranges, |frame| robot.opening(dataset, frame).unwrap_or_default())),
             examples: examples
                 .map(|(at, frames)| example(prepared, world, &reader, at, &frames, has_pictures))
                 .collect::<Result<_>>()?,
@@ -72,10 +68,6 @@ fn members(world: &World) -> Vec<Vec<Member>> {
         }
     }
     members
-}
-
-fn value(states: &Matrix, frame: usize, column: usize) -> f64 {
-    f64::from(states.values[frame * states.width + column])
 }
 
 /// The mean change of a value from the first to the last frame of some ranges; `None` of no range.
