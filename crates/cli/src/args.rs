@@ -183,7 +183,7 @@ Datasets are directories in the LeRobot format v3.0.")]
 
 The exit code is 0 if the dataset is sound, also with warnings, and 2 if it is not.")]
     Validate(ValidateArgs),
-    /// Make a synthetic dataset
+    /// Generate a synthetic dataset whose segments or returns are known
     #[command(subcommand)]
     Synth(SynthCommand),
     /// Write a run's skills into a copy of a dataset: a skill for each frame, with readable names
@@ -311,6 +311,56 @@ pub(crate) enum SynthCommand {
         #[arg(long, value_name = "SEED", default_value_t = 11)]
         seed: u64,
     },
+    /// SO-101: 6 absolute joints in degrees, 30 fps, two cameras, no rewards
+    #[command(after_help = "Examples:
+  refactor-vla data synth so101 demos/so101
+  refactor-vla data synth so101 demos/so101-rough --noise 3 --episodes 10 --seed 2
+
+The column `phase` has the true segment class of each frame.")]
+    So101(SynthRobotArgs),
+    /// ALOHA: two arms, 14 absolute joints in radians, 50 fps, three cameras
+    #[command(after_help = "Example:
+  refactor-vla data synth aloha demos/aloha
+
+The column `phase` has the true segment class of each frame.")]
+    Aloha(SynthRobotArgs),
+    /// Humanoid: 34 absolute joints in radians, 30 fps, one camera
+    #[command(after_help = "Example:
+  refactor-vla data synth humanoid demos/humanoid
+
+The column `phase` has the true segment class of each frame.")]
+    Humanoid(SynthRobotArgs),
+    /// Mobile manipulator: base velocities and 6 absolute joints in degrees, 30 fps, two cameras
+    #[command(after_help = "Example:
+  refactor-vla data synth mobile demos/mobile
+
+The column `phase` has the true segment class of each frame.")]
+    Mobile(SynthRobotArgs),
+    /// Arm without cameras: 7 absolute joints in radians and a gripper, 30 fps
+    #[command(after_help = "Example:
+  refactor-vla data synth state-only demos/arm
+
+The column `phase` has the true segment class of each frame.")]
+    StateOnly(SynthRobotArgs),
+}
+
+/// A dataset of a synthetic robot.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SynthRobotArgs {
+    /// Directory to create; must not exist, or be empty
+    pub(crate) out: PathBuf,
+    /// Episodes per task
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) episodes: u32,
+    /// Random seed for places of things, durations and noise; the same seed gives the same files
+    #[arg(long, value_name = "SEED", default_value_t = 11)]
+    pub(crate) seed: u64,
+    /// Tremor, hesitations and sensor noise: 0 (none) to 3 (severe)
+    #[arg(long, value_name = "LEVEL", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=3))]
+    pub(crate) noise: u8,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -30,6 +30,8 @@ pub(crate) enum Purpose {
     PourStart = 7,
     /// The unsteady hand of its expert.
     PourExpert = 8,
+    /// An episode of a synthetic robot.
+    SyntheticRobot = 9,
 }
 
 /// The generator of one place of one purpose.

@@ -30,7 +30,7 @@
 //!
 //! From here: [`Dataset`] is a dataset in memory but for its pictures, [`FrameReader`] gives those, [`features`] are what an
 //! encoder makes of them. [`validate`](fn@validate) says all that is wrong with a dataset, as [`Fault`]s. [`write`](mod@write)
-//! makes datasets, [`recursive_pour`] has one to make.
+//! makes datasets, [`recursive_pour`] and [`synthetic`] have some to make.
 
 mod columns;
 mod draw;
@@ -61,6 +61,7 @@ mod sampler;
 mod sampling_error;
 mod split;
 pub mod stats;
+pub mod synthetic;
 mod table;
 mod tasks;
 mod validate;

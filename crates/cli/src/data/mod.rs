@@ -3,15 +3,15 @@
 mod annotate;
 mod inspect;
 mod skills_file;
+mod synth;
 mod validate;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use dataset::{EMBEDDED_NAMES, Overrides, Root};
 
-use crate::args::{DataCommand, KeyArgs, SynthCommand};
+use crate::args::{DataCommand, KeyArgs};
 use crate::failure::{Failure, Problem};
-use crate::files;
 
 /// How a dataset in the program itself is addressed.
 const EMBEDDED: &str = "embedded:";
@@ -21,21 +21,9 @@ pub(crate) fn run(command: DataCommand) -> Result<(), Failure> {
     match command {
         DataCommand::Inspect(options) => inspect::run(&options),
         DataCommand::Validate(options) => validate::run(&options),
-        DataCommand::Synth(SynthCommand::RecursivePour { out, demos, seed }) => recursive_pour(&out, demos, seed),
+        DataCommand::Synth(command) => synth::run(&command),
         DataCommand::Annotate(options) => annotate::run(&options),
     }
-}
-
-fn recursive_pour(out: &Path, demos: u32, seed: u64) -> Result<(), Failure> {
-    let written = dataset::recursive_pour::write(out, demos as usize, seed)?;
-    let line = format!(
-        "wrote {} episodes, {} frames, {} tasks to {}\n",
-        written.episodes,
-        written.frames,
-        written.tasks,
-        files::shown(out),
-    );
-    files::print(line.as_bytes())
 }
 
 /// Where a dataset is: in a directory, or in the program.
