@@ -97,6 +97,9 @@ impl From<models::Error> for Failure {
     fn from(error: models::Error) -> Failure {
         match error {
             models::Error::Dataset(error) => error.into(),
+            models::Error::File { ref source, .. } if is_about_space(source) => {
+                Problem::new(error.to_string()).hint(WRITE_HINT).into()
+            }
             error @ models::Error::NoDevice { .. } => Problem::new(error.to_string())
                 .hint("`--device cpu` works everywhere, `--device auto` takes what is there")
                 .into(),
@@ -121,6 +124,8 @@ impl From<experiments::Error> for Failure {
                 .fact("expected", "a directory that is empty or does not exist")
                 .hint("continue the run with `--resume`, or give another `--out`")
                 .into(),
+            Error::Write { .. } => Problem::new(message).hint(WRITE_HINT).into(),
+            Error::File { .. } => Problem::new(message).hint("check the path, and that you may read the file").into(),
             Error::Settings(list) => match &list[..] {
                 [_] => Problem::new(message).into(),
                 _ => Problem::new("invalid settings").list(list).into(),
@@ -130,14 +135,22 @@ impl From<experiments::Error> for Failure {
     }
 }
 
+const WRITE_HINT: &str = "choose a directory that you may write to and that has room, such as with `--out DIR`";
+
+/// Whether a file could not be written because of where it is, rather than what it is.
+fn is_about_space(error: &io::Error) -> bool {
+    use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
+}
+
 impl Failure {
     /// A failure to write to stdout.
     pub(crate) fn stdout(error: &io::Error) -> Failure {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Failure::ReaderGone,
-            _ => {
-                Problem::new(format!("cannot write to stdout: {error}")).hint("check that the disk is not full").into()
-            }
+            _ => Problem::new(format!("cannot write to stdout: {}", dataset::files::reason(error)))
+                .hint("check that the disk is not full")
+                .into(),
         }
     }
 

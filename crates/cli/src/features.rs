@@ -40,8 +40,8 @@ pub(crate) fn run(options: &FeaturesArgs) -> Result<(), Failure> {
     };
     let dataset = Dataset::open(root(&options.dataset)?, &overrides(&options.keys))?;
     if dataset.roles().cameras.is_empty() {
-        return Err(Problem::new(format!("`{}` has no camera, so there is nothing to encode", options.dataset))
-            .hint("run `refactor-vla data inspect` to see what it has")
+        return Err(Problem::new(format!("`{}` has no cameras, so there is nothing to encode", options.dataset))
+            .hint("no features are needed: `run` and `train` learn from its states and actions")
             .into());
     }
     let memory = FrameOptions { cache_bytes: 0, stream_bytes: (options.memory as usize) << 20 };

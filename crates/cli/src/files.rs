@@ -165,9 +165,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_string(),
-        io::ErrorKind::IsADirectory => "it is a directory".to_string(),
-        io::ErrorKind::PermissionDenied => "you have no permission".to_string(),
-        _ => error.to_string(),
+        _ => dataset::files::reason(error),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use experiments::briefing::briefing;
 use experiments::cycle::class_scores::KernelAgreement;
 use experiments::cycle::driver::SUMMARY;
 use experiments::cycle::summary::{PolicyResult, Rewriting};
@@ -15,7 +16,9 @@ use crate::command_line;
 use crate::failure::{Failure, Problem};
 use crate::files;
 use crate::table::{Align, table};
-use crate::train::{FeatureArgs, HowArgs, Place, SourceArgs, interrupted, of_sections, prepared, watched};
+use crate::train::{
+    FeatureArgs, HowArgs, Place, SourceArgs, brief, interrupted, of_sections, quietly_prepared, watched,
+};
 
 /// What the demo is made from.
 pub(crate) const DEMO_DATASET: &str = "embedded:libero_goal_mini";
@@ -112,7 +115,10 @@ fn one(
     how: &HowArgs,
     place: &Place,
 ) -> Result<RunSummary, Failure> {
-    let prepared = prepared(source, keys, settings.world_model.model.horizon)?;
+    let prepared = quietly_prepared(source, keys, settings.world_model.model.horizon)?;
+    if place.is_first() {
+        brief(&briefing(&prepared));
+    }
     let made = watched(|observer| {
         let command = command_line::again(source, keys, preset, out, how);
         run_loop(&prepared, settings, place.options(out, preset, how, command, observer))

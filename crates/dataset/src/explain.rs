@@ -11,7 +11,7 @@
 use serde::Serialize;
 
 use crate::episodes::EPISODES;
-use crate::fault::{CONVERT_V21, Fault, seconds};
+use crate::fault::{CONVERT_V21, Fault, seconds, short};
 use crate::info::INFO;
 
 /// Whether a dataset can be used all the same.
@@ -129,6 +129,7 @@ impl Fault {
             Fault::WrongWidth { .. } => "wrong-width",
             Fault::MissingValue { .. } => "missing-value",
             Fault::NotFinite { .. } => "not-finite",
+            Fault::Implausible { .. } => "implausible",
             Fault::MissingTask { .. } => "missing-task",
             Fault::UnknownTask { .. } => "unknown-task",
             Fault::UnknownWords { .. } => "unknown-words",
@@ -147,6 +148,7 @@ impl Fault {
             Fault::ShortVideo { .. } | Fault::EndsEarly { .. } => "short-video",
             Fault::NoPicture { .. } | Fault::OffTime { .. } => "no-picture",
             Fault::NoFeatures { .. } => "no-features",
+            Fault::NoCache { .. } => "no-cache",
             Fault::SharedPictures { .. } => "shared-pictures",
             Fault::WrongSpan { .. } => "wrong-span",
             Fault::UnknownCodec { .. } => "unknown-codec",
@@ -193,6 +195,7 @@ impl Fault {
             | Fault::WrongWidth { file, .. }
             | Fault::MissingValue { file, .. }
             | Fault::NotFinite { file, .. }
+            | Fault::Implausible { file, .. }
             | Fault::MissingTask { file, .. }
             | Fault::UnknownTask { file, .. }
             | Fault::UnknownWords { file, .. }
@@ -249,6 +252,9 @@ impl Fault {
             Fault::WrongWidth { expected, .. } => format!("{expected} values, as `{INFO}` says"),
             Fault::MissingValue { .. } => "a value in every row".to_string(),
             Fault::NotFinite { .. } => "finite numbers".to_string(),
+            Fault::Implausible { usual, .. } => {
+                format!("a number of the usual size: half of the values of this column are below {}", short(*usual))
+            }
             Fault::WrongLength { length, from, to, .. } => {
                 format!("a length of {}, or rows that are {length} apart", to.saturating_sub(*from))
             }
@@ -286,8 +292,8 @@ impl Fault {
             Fault::OldVersion { directory, .. } => convert_hint(directory.as_deref()),
             Fault::NewVersion { .. } => "use a newer version of this program".to_string(),
             Fault::Unjoinable { .. } => {
-                "columns of states and actions, names of cameras and frames per second must agree; convert one of the \
-                 datasets, or learn from each by itself with `refactor-vla run --each`"
+                "columns of states and actions, names of cameras and frames per second must agree: run datasets of different \
+                 robots with `--each`, one after the other, or convert one of them"
                     .to_string()
             }
             Fault::MissingFile { file } if file == STATS => STATS_HINT.to_string(),
@@ -298,6 +304,11 @@ impl Fault {
                 "choose another directory, or remove that one first".to_string()
             }
             Fault::Unwritable { .. } => "choose a directory that you may write to and that has room".to_string(),
+            Fault::NoCache { .. } => {
+                "name a directory that you may write to and that has room: `--cache DIR` of `features`, `--features DIR` of other \
+                 commands, or `REFACTOR_VLA_CACHE` for all of them"
+                    .to_string()
+            }
             Fault::BadInfo { .. } | Fault::EscapingPath { .. } => format!("correct `{INFO}` with an editor"),
             Fault::WrongTotal { what, counted, .. } => {
                 format!("set `total_{what}` of `{INFO}` to {counted}, unless files are missing")
@@ -318,9 +329,7 @@ impl Fault {
             }
             Fault::ExtraColumn { .. } => format!("list it under `features` of `{INFO}`, or leave it: it is not read"),
             Fault::MissingValue { .. } => "fill the value in, or remove the episode".to_string(),
-            Fault::NotFinite { .. } => {
-                "training on such rows gives nothing but NaN; remove the episode, or record it again".to_string()
-            }
+            Fault::NotFinite { .. } | Fault::Implausible { .. } => NUMBERS_HINT.to_string(),
             Fault::UnknownTask { .. } | Fault::UnknownWords { .. } => "add the task to `meta/tasks.parquet`".to_string(),
             Fault::MissingTask { .. } | Fault::RepeatedTask { .. } => "number the tasks from 0, each once".to_string(),
             Fault::MissingEpisode { .. }
@@ -363,6 +372,7 @@ impl Fault {
         match self {
             Fault::MissingValue { count, .. }
             | Fault::NotFinite { count, .. }
+            | Fault::Implausible { count, .. }
             | Fault::UnknownWords { count, .. }
             | Fault::MissingEpisode { count, .. }
             | Fault::RepeatedEpisode { count, .. }
@@ -384,6 +394,8 @@ impl Fault {
 const STATS: &str = "meta/stats.json";
 const STATS_HINT: &str =
     "here statistics are computed from the data; lerobot needs the file, so regenerate it with lerobot";
+const NUMBERS_HINT: &str = "training on such a row spoils everything that is learned; correct the number, record the episode \
+                            again, or remove it with `lerobot-edit-dataset --operation.type delete_episodes`";
 const COPY_HINT: &str = "copy or download the dataset again; the file may have been cut off or left behind";
 
 /// The command that converts a dataset, filled in where its directory is known.

@@ -68,8 +68,18 @@ pub enum Fault {
     WrongWidth { file: String, column: String, row: usize, found: usize, expected: usize },
     #[error("column `{column}` of `{file}` is empty in row {row}{more}", more = and_more(*.count))]
     MissingValue { file: String, column: String, row: usize, count: usize },
-    #[error("column `{column}` of `{file}` is {value} in row {row}{more}", more = and_more(*.count))]
-    NotFinite { file: String, column: String, row: usize, value: f64, count: usize },
+    #[error("column `{column}` of `{file}` is {value} in row {row}{of}{more}", of = of_episode(*.episode), more = and_more(*.count))]
+    NotFinite { file: String, column: String, row: usize, episode: Option<usize>, value: f64, count: usize },
+    #[error("column `{column}` of `{file}` is {value} in row {row}{of}{more}", value = short(*.value), of = of_episode(*.episode), more = and_more(*.count))]
+    Implausible {
+        file: String,
+        column: String,
+        row: usize,
+        episode: Option<usize>,
+        value: f64,
+        usual: f64,
+        count: usize,
+    },
 
     // Tasks and episodes.
     #[error("`{file}` has no task {task}, but later ones")]
@@ -129,6 +139,8 @@ pub enum Fault {
     #[error("`{file}` has {found} pictures per second", found = seconds(*.found))]
     WrongRate { file: String, found: f64, expected: f64 },
 
+    #[error("features cannot be kept in `{directory}`: {reason}")]
+    NoCache { directory: String, reason: String },
     #[error("encoder `{encoder}` gives no features: {reason}")]
     NoFeatures { encoder: String, reason: String },
 
@@ -151,6 +163,15 @@ fn and_more(count: usize) -> String {
         2 => ", and in 1 more row".to_string(),
         more => format!(", and in {} more rows", more - 1),
     }
+}
+
+fn of_episode(episode: Option<usize>) -> String {
+    episode.map_or_else(String::new, |episode| format!(" (episode {episode})"))
+}
+
+/// A number of any size in a few digits.
+pub(crate) fn short(value: f64) -> String {
+    if value.abs() >= 1e6 { format!("{value:.1e}") } else { value.to_string() }
 }
 
 fn and_so(count: usize, what: &str) -> String {

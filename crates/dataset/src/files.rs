@@ -130,10 +130,31 @@ pub(crate) fn stays_inside(file: &str) -> bool {
 pub(crate) fn unreadable(file: &str, error: &io::Error) -> Fault {
     match error.kind() {
         io::ErrorKind::NotFound => Fault::MissingFile { file: file.to_string() },
-        io::ErrorKind::PermissionDenied => {
-            Fault::Unreadable { file: file.to_string(), reason: "you have no permission".to_string() }
+        _ => Fault::Unreadable { file: file.to_string(), reason: reason(error) },
+    }
+}
+
+/// Why the system would not read or write a file, in the style of our messages: without the number of the error, which says
+/// nothing to most people.
+pub fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file or directory".to_string(),
+        io::ErrorKind::PermissionDenied => "you have no permission".to_string(),
+        io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_string(),
+        io::ErrorKind::StorageFull => "the disk is full".to_string(),
+        io::ErrorKind::QuotaExceeded => "your disk quota is used up".to_string(),
+        io::ErrorKind::IsADirectory => "it is a directory".to_string(),
+        io::ErrorKind::NotADirectory => "a part of the path is a file, not a directory".to_string(),
+        io::ErrorKind::AlreadyExists => "it exists already".to_string(),
+        io::ErrorKind::UnexpectedEof => "it ends too early".to_string(),
+        io::ErrorKind::InvalidFilename => "the name is not allowed or too long".to_string(),
+        _ => {
+            let text = error.to_string();
+            match text.split_once(" (os error") {
+                Some((words, _)) => words.to_lowercase(),
+                None => text,
+            }
         }
-        _ => Fault::Unreadable { file: file.to_string(), reason: error.to_string() },
     }
 }
 

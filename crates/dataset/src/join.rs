@@ -72,16 +72,24 @@ pub(crate) struct Piece {
 }
 
 impl Dataset {
+    /// Whether datasets can be joined, given with the names that messages call them by.
+    ///
+    /// # Errors
+    /// As [`Dataset::join`], which asks this first.
+    pub fn check_joinable(named: &[(&str, &Dataset)]) -> Result<(), Error> {
+        let Some(((first_name, first), others)) = named.split_first() else { return Ok(()) };
+        let differences = others.iter().flat_map(|(name, other)| differences(first_name, first, name, other));
+        Error::of(differences.collect()).map_or(Ok(()), Err)
+    }
+
     /// Joins datasets, given with the names that messages call them by.
     ///
     /// # Errors
     /// If states, actions, cameras or frame rates differ; all differences are reported.
     pub fn join(named: Vec<(String, Dataset)>) -> Result<Joined, Error> {
-        let Some(((first_name, first), others)) = named.split_first() else { return Err(Fault::NoFrames.into()) };
-        let differences = others.iter().flat_map(|(name, other)| differences(first_name, first, name, other));
-        if let Some(error) = Error::of(differences.collect()) {
-            return Err(error);
-        }
+        let Some(((_, first), _)) = named.split_first() else { return Err(Fault::NoFrames.into()) };
+        let all: Vec<(&str, &Dataset)> = named.iter().map(|(name, dataset)| (name.as_str(), dataset)).collect();
+        Dataset::check_joinable(&all)?;
         let mut notes = Vec::new();
         let repeated = repeated(&named);
         let (tasks, task_maps) = merged_tasks(&named);
@@ -165,25 +173,33 @@ fn differences(one_name: &str, one: &Dataset, other_name: &str, other: &Dataset)
     let mut differ = |what: String| {
         found.push(Fault::Unjoinable { one: one_name.to_owned(), other: other_name.to_owned(), what });
     };
-    let widths = [
+    let roles = [
         ("states", &one.roles().state, &one.columns().states, &other.roles().state, &other.columns().states),
         ("actions", &one.roles().action, &one.columns().actions, &other.roles().action, &other.columns().actions),
     ];
-    for (what, key, matrix, other_key, other_matrix) in widths {
-        if matrix.width != other_matrix.width {
-            differ(format!(
-                "{what} have {} columns (`{key}`) and {} columns (`{other_key}`)",
-                matrix.width, other_matrix.width
-            ));
+    for (what, key, matrix, other_key, other_matrix) in roles {
+        let names = |dataset: &Dataset, key: &str| dataset.info().feature(key).and_then(|it| it.dimension_names());
+        let (names, other_names) = (names(one, key), names(other, other_key));
+        let same_width = matrix.width == other_matrix.width;
+        // Names are compared where both have them: equal widths of other columns are not the same robot.
+        let same_names = names == other_names || names.is_none() || other_names.is_none();
+        if same_width && same_names {
             continue;
         }
-        // Names are compared where both have them: equal widths of other columns are not the same robot.
-        let names = |dataset: &Dataset, key: &str| dataset.info().feature(key).and_then(|it| it.dimension_names());
-        if let (Some(names), Some(other_names)) = (names(one, key), names(other, other_key))
-            && let Some(column) = (0..names.len()).find(|&column| names[column] != other_names[column])
-        {
-            differ(format!("column {column} of {what} is `{}` and `{}`", names[column], other_names[column]));
-        }
+        let widths = match same_width {
+            true => format!("{what} have {} columns in both", matrix.width),
+            false => format!(
+                "{what} have {} columns in `{one_name}` (`{key}`) and {} in `{other_name}` (`{other_key}`)",
+                matrix.width, other_matrix.width
+            ),
+        };
+        let lists = match (&names, &other_names) {
+            (Some(names), Some(other_names)) => compared(one_name, names, other_name, other_names),
+            (Some(names), None) => format!("`{one_name}` calls them {}, `{other_name}` names none", listed(names)),
+            (None, Some(names)) => format!("`{other_name}` calls them {}, `{one_name}` names none", listed(names)),
+            (None, None) => "neither names them".to_owned(),
+        };
+        differ(format!("{widths}; {lists}"));
     }
     let (fps, other_fps) = (one.info().fps, other.info().fps);
     if (fps - other_fps).abs() > 1e-6 * fps.abs() {
@@ -203,6 +219,35 @@ fn differences(one_name: &str, one: &Dataset, other_name: &str, other: &Dataset)
         differ(format!("their cameras are {} and {}{alike}", shown(one), shown(other)));
     }
     found
+}
+
+/// How the columns of two robots differ: those that only one of them has, or else their order.
+fn compared(one_name: &str, one: &[String], other_name: &str, other: &[String]) -> String {
+    let without = |names: &[String], others: &[String]| -> Vec<String> {
+        names.iter().filter(|name| !others.contains(name)).cloned().collect()
+    };
+    let only = [(one_name, without(one, other)), (other_name, without(other, one))];
+    let mut parts: Vec<String> = only
+        .iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(dataset, names)| format!("only `{dataset}` has {}", listed(names)))
+        .collect();
+    if parts.is_empty() {
+        let column = one.iter().zip(other).position(|(name, other)| name != other).unwrap_or(0);
+        let at = |names: &[String]| names.get(column).map_or_else(|| "missing".to_owned(), |name| format!("`{name}`"));
+        parts.push(format!("their order differs: column {column} is {} and {}", at(one), at(other)));
+    }
+    parts.join(", ")
+}
+
+/// The first of several names.
+fn listed(names: &[String]) -> String {
+    const MOST: usize = 8;
+    let mut text = names.iter().take(MOST).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    if names.len() > MOST {
+        text.push_str(&format!(" and {} more", names.len() - MOST));
+    }
+    text
 }
 
 /// The sizes of all cameras' pictures, in ascending order.

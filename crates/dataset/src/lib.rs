@@ -54,6 +54,7 @@ mod open;
 mod pages;
 mod permutation;
 mod picture;
+mod plausible;
 pub mod recursive_pour;
 mod robot;
 mod roles;

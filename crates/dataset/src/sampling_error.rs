@@ -1,6 +1,6 @@
 //! What cannot be windowed, split or sampled, and what to ask for instead.
 
-use crate::ids::{EpisodeId, TaskId};
+use crate::ids::EpisodeId;
 
 /// The most fragments that one batch may have. Past this a batch size is a mistake, not a plan.
 pub const MAX_BATCH: usize = 1 << 20;
@@ -21,8 +21,12 @@ pub enum SamplingError {
     #[error("there are {found} fragments, at most {limit} can be sampled; take a larger stride or fewer episodes")]
     TooManyFragments { found: u128, limit: usize },
 
-    #[error("{}; hold out fewer episodes of each task", few(found, *wanted))]
-    FewEpisodes { found: Vec<(TaskId, usize)>, wanted: usize },
+    #[error(
+        "{}, so none can be held out to evaluate by; record a second episode of at least one task, or give episodes of the \
+         same task the same instruction in `meta/tasks.parquet`",
+        single(*tasks)
+    )]
+    SingleEpisodes { tasks: usize },
     #[error("a share of {share} cannot be held out; give at least 0 and less than 1, such as 0.2")]
     BadShare { share: f64 },
     #[error("there is no split `{name}`; {}", known(names))]
@@ -45,9 +49,11 @@ pub enum SamplingError {
     LargeBatch { found: usize },
 }
 
-fn few(found: &[(TaskId, usize)], wanted: usize) -> String {
-    let tasks: Vec<String> = found.iter().map(|(task, count)| format!("task {task} has {count}")).collect();
-    format!("{} episodes, and holding out {wanted} leaves none to train on", tasks.join(", "))
+fn single(tasks: usize) -> String {
+    match tasks {
+        1 => "the only task has a single episode".to_owned(),
+        tasks => format!("each of the {tasks} tasks has a single episode"),
+    }
 }
 
 fn known(names: &[String]) -> String {

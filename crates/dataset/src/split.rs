@@ -33,18 +33,25 @@ pub struct Split {
 }
 
 impl Split {
-    /// Holds out the last `count` episodes of each task. Every task must keep one to train on.
+    /// Holds out the last `count` episodes of each task. A task keeps one episode to train on, so one with `count` episodes or
+    /// fewer holds out all but its first, and one with a single episode holds out none.
+    ///
+    /// # Errors
+    /// If no task has two episodes, so that nothing could be held out.
     pub fn last_per_task(episodes: &[EpisodeSpan], count: usize) -> Result<Split, SamplingError> {
         let tasks = by_task(episodes);
-        let few: Vec<(TaskId, usize)> = tasks
-            .iter()
-            .filter(|(_, episodes)| episodes.len() <= count)
-            .map(|(task, episodes)| (*task, episodes.len()))
-            .collect();
-        if !few.is_empty() {
-            return Err(SamplingError::FewEpisodes { found: few, wanted: count });
+        let parts = tasks.values().map(|episodes| episodes.split_at(episodes.len() - count.min(episodes.len() - 1)));
+        let split = Split::of_parts(parts);
+        match split.held_out.is_empty() && count > 0 {
+            true => Err(SamplingError::SingleEpisodes { tasks: tasks.len() }),
+            false => Ok(split),
         }
-        Ok(Split::of_parts(tasks.values().map(|episodes| episodes.split_at(episodes.len() - count))))
+    }
+
+    /// The tasks of which [`Split::last_per_task`] holds out fewer than `count` episodes, with the number of their episodes.
+    pub fn tasks_with_fewer(episodes: &[EpisodeSpan], count: usize) -> Vec<(TaskId, usize)> {
+        let sizes = by_task(episodes).into_iter().map(|(task, episodes)| (task, episodes.len()));
+        sizes.filter(|(_, episodes)| *episodes <= count).collect()
     }
 
     /// Holds out a share of the episodes of each task, drawn by `seed`.
@@ -232,12 +239,15 @@ mod tests {
     }
 
     #[test]
-    fn tasks_without_enough_episodes_are_all_named() {
-        let episodes = spans(&[(9, 0), (9, 1), (9, 1), (9, 2), (9, 2), (9, 2)]);
+    fn a_task_keeps_an_episode_to_train_on() {
+        let episodes = spans(&[(9, 0), (9, 1), (9, 1), (9, 2), (9, 2), (9, 2), (9, 2)]);
+        let split = Split::last_per_task(&episodes, 2).unwrap();
+        assert_eq!((split.train, split.held_out), (ids([0, 1, 3, 4]), ids([2, 5, 6])));
+        assert_eq!(Split::tasks_with_fewer(&episodes, 2), [(TaskId(0), 1), (TaskId(1), 2)]);
         assert_eq!(
-            Split::last_per_task(&episodes, 2).unwrap_err().to_string(),
-            "task 0 has 1, task 1 has 2 episodes, and holding out 2 leaves none to train on; hold out fewer episodes \
-             of each task"
+            Split::last_per_task(&spans(&[(9, 0), (9, 1), (9, 2)]), 1).unwrap_err().to_string(),
+            "each of the 3 tasks has a single episode, so none can be held out to evaluate by; record a second episode of at \
+             least one task, or give episodes of the same task the same instruction in `meta/tasks.parquet`"
         );
     }
 
@@ -348,6 +358,9 @@ mod tests {
             }
             if let Ok(split) = Split::last_per_task(&episodes, count) {
                 prop_assert!(is_partition(&split, episodes.len()));
+                for span in &episodes {
+                    prop_assert!(split.train.iter().any(|episode| episodes[episode.at()].task == span.task));
+                }
             }
         }
 

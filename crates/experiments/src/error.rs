@@ -60,8 +60,16 @@ pub enum Error {
     /// Things that do not belong together.
     #[error("{0}")]
     Mismatch(String),
-    /// A file could not be read or written.
-    #[error("{}: {source}", path.display())]
+    /// A file or directory could not be written.
+    #[error("cannot write to `{}`: {}", path.display(), dataset::files::reason(source))]
+    Write {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A file could not be read.
+    #[error("cannot read `{}`: {}", path.display(), dataset::files::reason(source))]
     File {
         /// The file.
         path: PathBuf,
@@ -96,7 +104,12 @@ impl From<candle_core::Error> for Error {
 }
 
 impl Error {
-    /// A file that could not be read or written.
+    /// A file or directory that could not be written.
+    pub(crate) fn write(path: &Path) -> impl Fn(std::io::Error) -> Error + '_ {
+        |source| Error::Write { path: path.to_owned(), source }
+    }
+
+    /// A file that could not be read.
     pub(crate) fn file(path: &Path) -> impl Fn(std::io::Error) -> Error + '_ {
         |source| Error::File { path: path.to_owned(), source }
     }

@@ -141,7 +141,7 @@ pub fn kernel_agreement(
     let truth = &mc.distances;
     let mut forms = vec![comparison.scores("mc", &mc, truth)?];
 
-    let folder = tempfile::tempdir().map_err(Error::file(std::path::Path::new("a temporary directory")))?;
+    let folder = tempfile::tempdir().map_err(Error::write(std::path::Path::new("a temporary directory")))?;
     let train = TrainConfig {
         steps: options.steps,
         rate: 1e-3,

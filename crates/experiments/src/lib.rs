@@ -11,6 +11,7 @@
 
 pub mod amortizer_phase;
 mod batches;
+pub mod briefing;
 pub mod cycle;
 pub mod embeddings;
 pub mod error;

@@ -1,13 +1,16 @@
 //! A dataset with all that is decided before anything is learned: the split, the probe, the labels.
 //!
-//! Episodes are held out by task, the last ones of each task in each dataset; the probe is drawn from their fragments at stride 1 by a fixed
+//! Episodes are held out by task, the last ones of each task in each dataset. A task with a single episode is trained on and
+//! not evaluated by, which the notes say with its instruction. The probe is drawn from their fragments at stride 1 by a fixed
 //! seed, so every run on a dataset is judged by the same fragments. A fragment's task is that of its episode; its phase is
 //! the commonest phase among its frames, the lowest of equally common ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use candle_core::Device;
-use dataset::{Dataset, EpisodeId, FragmentId, FragmentIndex, PROBE_SIZE, RobotLayout, Split, probe};
+use dataset::{
+    Dataset, EpisodeId, FragmentId, FragmentIndex, PROBE_SIZE, RobotLayout, SamplingError, Split, TaskId, probe,
+};
 use models::{FragmentTable, Precision, Scales};
 
 use crate::error::{Error, Result};
@@ -35,6 +38,8 @@ pub struct Prepared {
     pub held_out: HeldOut,
     /// How numbers are standardised: by the training episodes.
     pub scales: Scales,
+    /// What a user should know about the datasets and the split, in sentences.
+    pub notes: Vec<String>,
     /// The dataset on devices.
     tables: Tables,
 }
@@ -56,16 +61,16 @@ pub struct HeldOut {
 }
 
 impl Prepared {
-    /// Splits and labels; `hold_out` episodes of each task, or as many as suits the dataset.
+    /// Splits and labels; `hold_out` episodes of each task, or as many as suits the dataset. Every task keeps one to train on.
     pub fn new(source: Source, hold_out: Option<usize>, length: usize) -> Result<Prepared> {
-        let split = split(&source, hold_out)?;
-        Prepared::with_split(source, split, length)
+        let (split, notes) = split(&source, hold_out)?;
+        Prepared::with_split(source, split, length, notes)
     }
 
     /// For choosing settings without looking at the episodes that judge the result: the episodes that [`Prepared::new`] holds
     /// out are set aside, and the last remaining episode of each task is held out instead.
     pub fn for_tuning(source: Source, hold_out: Option<usize>, length: usize) -> Result<Prepared> {
-        let (spans, outer) = (source.dataset.spans(), split(&source, hold_out)?);
+        let (spans, (outer, notes)) = (source.dataset.spans(), split(&source, hold_out)?);
         let key = |episode: &EpisodeId| (source.origin(*episode).dataset, spans[episode.at()].task);
         let mut of_task: BTreeMap<_, Vec<EpisodeId>> = BTreeMap::new();
         outer.train.iter().for_each(|episode| of_task.entry(key(episode)).or_default().push(*episode));
@@ -81,13 +86,19 @@ impl Prepared {
                     .to_owned(),
             ));
         }
-        Prepared::with_split(source, Split { train, held_out }, length)
+        Prepared::with_split(source, Split { train, held_out }, length, notes)
     }
 
-    fn with_split(source: Source, split: Split, length: usize) -> Result<Prepared> {
+    fn with_split(source: Source, split: Split, length: usize, notes: Vec<String>) -> Result<Prepared> {
+        let notes = source.notes.iter().cloned().chain(notes).collect();
         let spans = source.dataset.spans();
         let training = FragmentIndex::new(spans, &split.train, length, 1)?;
         let index = FragmentIndex::new(spans, &split.held_out, length, 1)?;
+        for (fragments, episodes) in [(&training, &split.train), (&index, &split.held_out)] {
+            if fragments.is_empty() {
+                return Err(SamplingError::NoFragments { too_short: episodes.len(), length }.into());
+            }
+        }
         let scales = Scales::over(&source.dataset, &source.caches, &split.train)?;
         let drawn = probe(&index, PROBE_SIZE, PROBE_SEED);
         let columns = source.dataset.columns();
@@ -99,7 +110,7 @@ impl Prepared {
         });
         let clusters = tasks.iter().collect::<BTreeSet<_>>().len();
         let held_out = HeldOut { probe: drawn, tasks, phases, episodes, clusters, index };
-        Ok(Prepared { split, training, held_out, scales, source, tables: Tables::default() })
+        Ok(Prepared { split, training, held_out, scales, notes, source, tables: Tables::default() })
     }
 
     /// The dataset on a device. It is laid out once for each device, precision and scales, however often it is asked for.
@@ -146,28 +157,78 @@ impl HeldOut {
     }
 }
 
-/// Holds out the last episodes of each task in each dataset. An episode that several datasets have is held out in all of
-/// them if one holds it out, so that nothing is judged by what it learned from.
-fn split(source: &Source, hold_out: Option<usize>) -> Result<Split> {
+/// Holds out the last episodes of each task in each dataset, and says where it could not. An episode that several datasets
+/// have is held out in all of them if one holds it out, so that nothing is judged by what it learned from.
+///
+/// # Errors
+/// If nothing can be held out, in no dataset.
+fn split(source: &Source, hold_out: Option<usize>) -> Result<(Split, Vec<String>)> {
     let spans = source.dataset.spans();
     let several = source.parts.len() > 1;
-    let mut whole = Split::default();
+    let (mut whole, mut notes) = (Split::default(), Vec::new());
     for part in &source.parts {
         let own = &spans[part.episodes.clone()];
         let count = hold_out.unwrap_or_else(|| {
             let mut counts = BTreeMap::new();
             own.iter().for_each(|span| *counts.entry(span.task).or_insert(0) += 1);
-            if counts.values().all(|count| *count >= ENOUGH) { 2 } else { 1 }
+            // Tasks with a single episode hold out none, and so do not decide how many the others hold out.
+            let mut repeated = counts.values().filter(|count| **count > 1);
+            if repeated.all(|count| *count >= ENOUGH) { 2 } else { 1 }
         });
-        let found = Split::last_per_task(own, count).map_err(|error| match several {
-            true => Error::Mismatch(format!("`{}`: {error}", part.name)),
-            false => Error::from(error),
-        })?;
+        let found = match Split::last_per_task(own, count) {
+            // Another dataset may have episodes to evaluate by.
+            Err(SamplingError::SingleEpisodes { .. }) if several => {
+                Split { train: (0..own.len() as u32).map(EpisodeId).collect(), held_out: Vec::new() }
+            }
+            found => found?,
+        };
+        let place = if several { format!("`{}`: ", part.name) } else { String::new() };
+        let notes_of = shortages(&Split::tasks_with_fewer(own, count), source.dataset.tasks(), count);
+        notes.extend(notes_of.into_iter().map(|note| format!("{place}{note}")));
         let moved = |episode: &EpisodeId| EpisodeId((part.episodes.start + episode.at()) as u32);
         whole.train.extend(found.train.iter().map(moved));
         whole.held_out.extend(found.held_out.iter().map(moved));
     }
-    Ok(with_copies_held_out(source, whole))
+    if whole.held_out.is_empty() {
+        let tasks: BTreeSet<_> = spans.iter().map(|span| span.task).collect();
+        return Err(SamplingError::SingleEpisodes { tasks: tasks.len() }.into());
+    }
+    Ok((with_copies_held_out(source, whole), notes))
+}
+
+/// What is said about tasks of which fewer episodes are held out than wanted, given with the number of their episodes.
+fn shortages(tasks: &[(TaskId, usize)], instructions: &[String], wanted: usize) -> Vec<String> {
+    let named = |with: &dyn Fn(usize) -> bool| -> Vec<String> {
+        let those = tasks.iter().filter(|(_, episodes)| with(*episodes));
+        those.map(|(task, _)| instructions.get(task.at()).cloned().unwrap_or_else(|| format!("task {task}"))).collect()
+    };
+    let (single, few) = (named(&|episodes| episodes == 1), named(&|episodes| episodes > 1));
+    let mut notes = Vec::new();
+    if !single.is_empty() {
+        let tasks = if single.len() == 1 { "1 task has".to_owned() } else { format!("{} tasks have", single.len()) };
+        notes.push(format!(
+            "{tasks} a single episode, which is used for training and not for evaluation: {}",
+            first_few(&single)
+        ));
+    }
+    if !few.is_empty() {
+        let tasks = if few.len() == 1 { "1 task has".to_owned() } else { format!("{} tasks have", few.len()) };
+        notes.push(format!(
+            "{tasks} too few episodes to hold out {wanted}; all but one are held out: {}",
+            first_few(&few)
+        ));
+    }
+    notes
+}
+
+/// The first of several texts, as a message names them.
+pub(crate) fn first_few(texts: &[String]) -> String {
+    const MOST: usize = 3;
+    let mut shown = texts.iter().take(MOST).map(|text| format!("`{text}`")).collect::<Vec<_>>().join(", ");
+    if texts.len() > MOST {
+        shown.push_str(&format!(" and {} more", texts.len() - MOST));
+    }
+    shown
 }
 
 /// The same split, but an episode that several datasets have is held out in all of them if one holds it out.

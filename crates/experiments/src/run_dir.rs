@@ -8,7 +8,8 @@
 //! With several processes the first one computes and stores, and the others receive its result, so that stages do not depend
 //! on how many processes there are.
 //!
-//! **Files appear whole or not at all**: everything is written to a `.partial` file and renamed.
+//! **Files appear whole or not at all**: everything is written to a `.partial` file and renamed. A start that fails before
+//! anything is computed takes its settings away again, so that the directory is what it was before.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,6 +43,8 @@ const NOT_COMPARED: [&str; 4] = ["/version", "/preset", "/source/name", "/source
 pub struct RunDir {
     root: PathBuf,
     transport: Arc<dyn Transport>,
+    /// Whether the directory was made for this run.
+    is_new: bool,
 }
 
 /// A stage as it is stored.
@@ -58,7 +61,7 @@ impl RunDir {
     /// # Errors
     /// If the directory holds something else, a run with other settings, or a run while `resume` is false.
     pub fn open(root: &Path, resume: bool, config: &Value, transport: Arc<dyn Transport>) -> Result<RunDir> {
-        let run = RunDir { root: root.to_owned(), transport };
+        let run = RunDir { root: root.to_owned(), transport, is_new: !root.exists() };
         let opened = if run.is_first() { run.prepare(resume, config) } else { Ok(()) };
         let is_open = run.agreed(|| opened.is_ok())?;
         opened?;
@@ -71,7 +74,7 @@ impl RunDir {
     fn prepare(&self, resume: bool, config: &Value) -> Result<()> {
         // A start that failed before its first result leaves nothing worth keeping.
         let known = claim(&self.root, resume, has_results(&self.root), config)?;
-        fs::create_dir_all(&self.root).map_err(Error::file(&self.root))?;
+        fs::create_dir_all(&self.root).map_err(Error::write(&self.root))?;
         let merged = known.as_ref().map_or_else(|| config.clone(), |known| merged(known, config));
         if known == Some(merged.clone()) { Ok(()) } else { write_json(&self.root.join(CONFIG), &merged) }
     }
@@ -166,7 +169,7 @@ impl RunDir {
         }
         let result = compute()?;
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(Error::file(folder))?;
+            fs::create_dir_all(folder).map_err(Error::write(folder))?;
         }
         let stored = Stored { inputs, result };
         write_json(path, &stored)?;
@@ -176,6 +179,45 @@ impl RunDir {
     fn file(&self, name: &str) -> PathBuf {
         self.root.join(format!("{name}.json"))
     }
+}
+
+impl Drop for RunDir {
+    /// Removes the settings of a run that has computed nothing: nobody could resume it, and it is no run to look at.
+    fn drop(&mut self) {
+        if !self.is_first() || !is_bare(&self.root) {
+            return;
+        }
+        remove_early_files(&self.root);
+        if self.is_new {
+            // Fails where something else has been put there, which then stays.
+            let _ = fs::remove_dir(&self.root);
+        }
+    }
+}
+
+/// Whether a directory and those below have nothing but files that a run leaves before its first stage.
+fn is_bare(root: &Path) -> bool {
+    names_in(root).all(|name| is_early(&name) || (root.join(&name).is_dir() && is_bare(&root.join(&name))))
+}
+
+/// Removes the files that a run leaves before its first stage, and directories that are empty without them.
+fn remove_early_files(root: &Path) {
+    for name in names_in(root) {
+        let path = root.join(&name);
+        match path.is_dir() {
+            true => {
+                remove_early_files(&path);
+                let _ = fs::remove_dir(&path);
+            }
+            false if is_early(&name) => drop(fs::remove_file(&path)),
+            false => {}
+        }
+    }
+}
+
+/// Whether a file is one that a run may leave before its first stage.
+fn is_early(name: &str) -> bool {
+    BEFORE_STAGES.contains(&name.strip_suffix(PARTIAL).unwrap_or(name))
 }
 
 /// The stored result of a stage, for commands that only look at a run; `None` if it is not there.
@@ -231,7 +273,7 @@ fn comparable(config: &Value) -> Value {
 
 /// Whether there is anything in a directory but what a start leaves before its first stage.
 fn has_other_files(root: &Path) -> bool {
-    names_in(root).any(|name| !BEFORE_STAGES.contains(&name.strip_suffix(PARTIAL).unwrap_or(&name)))
+    names_in(root).any(|name| !is_early(&name))
 }
 
 /// Whether a directory has the result of a stage, a trained model or a checkpoint, in itself or below.
@@ -339,7 +381,7 @@ pub fn write_text(path: &Path, text: &[u8]) -> Result<()> {
     let mut partial = path.as_os_str().to_owned();
     partial.push(PARTIAL);
     let partial = PathBuf::from(partial);
-    fs::write(&partial, text).and_then(|()| fs::rename(&partial, path)).map_err(Error::file(path))
+    fs::write(&partial, text).and_then(|()| fs::rename(&partial, path)).map_err(Error::write(path))
 }
 
 /// The ending of files that are being written.
@@ -428,6 +470,40 @@ mod tests {
         assert!(error.contains("contains other files"), "{error}");
         let error = open(&root.join("notes.txt"), true, &json!({})).err().unwrap().to_string();
         assert!(error.contains("is a file"), "{error}");
+    }
+
+    #[test]
+    fn finding_10_a_start_that_computes_nothing_leaves_the_directory_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let (new, old) = (folder.path().join("new"), folder.path().join("old"));
+        fs::create_dir(&old).unwrap();
+        for root in [&new, &old] {
+            let run = open(root, false, &json!({ "seed": 1 })).unwrap();
+            let failed: Result<u32> = run.stage("one", &(), || Err(Error::Mismatch("no".to_owned())));
+            assert!(failed.is_err() && root.join(CONFIG).is_file());
+            fs::create_dir_all(root.join("world_model/checkpoints")).unwrap();
+            fs::write(root.join("world_model/config.json"), "{}").unwrap();
+        }
+        assert!(!new.exists() && names_in(&old).next().is_none());
+        // What was computed stays, and so does what someone else put there.
+        open(&new, false, &json!({ "seed": 2 })).unwrap().stage("one", &(), || Ok(7)).unwrap();
+        assert!(new.join(CONFIG).is_file());
+        let run = open(&old, false, &json!({ "seed": 2 })).unwrap();
+        fs::write(old.join("notes.txt"), "mine").unwrap();
+        drop(run);
+        assert!(old.join(CONFIG).is_file() && old.join("notes.txt").is_file());
+    }
+
+    #[test]
+    fn finding_10_a_directory_that_cannot_be_written_is_said_in_words() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("file"), "").unwrap();
+        let error = open(&folder.path().join("file/run"), false, &json!({})).err().unwrap();
+        let said = error.to_string();
+        assert!(matches!(error, Error::Write { .. }) && !said.contains("os error"), "{said}");
+        assert!(said.ends_with("a part of the path is a file, not a directory"), "{said}");
+        let read_only = Error::write(Path::new("run"))(std::io::ErrorKind::ReadOnlyFilesystem.into());
+        assert_eq!(read_only.to_string(), "cannot write to `run`: the file system is read-only");
     }
 
     #[test]

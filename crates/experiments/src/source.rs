@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use dataset::features::{self, FeatureCache, Filling, FrameEncoder as _, PixelEncoder, numbers_fingerprint};
-use dataset::{CameraId, Dataset, EpisodeId, FrameOptions, Joined, Overrides, Root};
+use dataset::{CameraId, Dataset, EpisodeId, FrameOptions, FrameReader, Joined, Overrides, Root};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
@@ -53,7 +53,7 @@ pub struct Source {
     pub encoder: Option<String>,
     /// The datasets that it is made of, one or more.
     pub parts: Vec<SourcePart>,
-    /// What a user should know about how datasets were joined.
+    /// What a user should know about the datasets and how they were joined.
     pub notes: Vec<String>,
     /// A hash of the encoder's weights, where they are known.
     weights: Option<String>,
@@ -126,6 +126,14 @@ impl Source {
         choice: &FeatureChoice,
         progress: &mut dyn FnMut(Filling),
     ) -> Result<Source> {
+        Source::without_features(written, overrides)?.with_features(choice, progress)
+    }
+
+    /// Opens a dataset and checks every number that training uses, before any work on pictures.
+    ///
+    /// # Errors
+    /// If it cannot be read, or if a state, an action or a reward is not finite or implausible.
+    pub fn without_features(written: &str, overrides: &Overrides) -> Result<Source> {
         let (root, name) = match written.strip_prefix(EMBEDDED) {
             Some(name) => (dataset::embedded(name), name.to_owned()),
             None => {
@@ -136,6 +144,7 @@ impl Source {
         };
         let root = root.ok_or_else(|| Error::NoDataset { written: written.to_owned() })?;
         let dataset = Dataset::open(root, overrides)?;
+        dataset.check_numbers()?;
         let part = SourcePart {
             name: name.clone(),
             written: written.to_owned(),
@@ -143,27 +152,38 @@ impl Source {
             episodes: 0..dataset.episodes().len(),
             frames: 0..dataset.frames(),
         };
-        let mut source = Source {
+        let mut notes = Vec::new();
+        if dataset.roles().cameras.is_empty() {
+            notes.push(format!(
+                "`{name}` has no cameras: models see states and actions alone, and no features are needed"
+            ));
+        }
+        Ok(Source {
             name,
             dataset,
             caches: Vec::new(),
             encoder: None,
             parts: vec![part],
-            notes: Vec::new(),
+            notes,
             weights: None,
             _folders: Vec::new(),
-        };
-        if source.dataset.roles().cameras.is_empty() {
-            return Ok(source);
+        })
+    }
+
+    /// The same dataset with the features of its cameras, found or made; a dataset without cameras stays as it is.
+    pub fn with_features(mut self, choice: &FeatureChoice, progress: &mut dyn FnMut(Filling)) -> Result<Source> {
+        if self.dataset.roles().cameras.is_empty() {
+            return Ok(self);
         }
+        let written = self.parts.first().map_or(self.name.clone(), |part| part.written.clone());
         match (pixels(choice.encoder.as_deref())?, &choice.encoder) {
-            (Some(side), _) => source.make(side, choice, progress)?,
+            (Some(side), _) => self.make(side, choice, progress)?,
             (None, encoder) => {
                 let own = written.strip_prefix(EMBEDDED).and_then(dataset::embedded_features);
                 let cache = choice.cache.clone().map(Root::Directory);
                 // What is in the program is there without a directory; one is looked into for another encoder.
                 match own.filter(|_| encoder.is_none() || cache.is_none()).or(cache) {
-                    Some(cache) => source.find(written, encoder.as_deref(), &cache)?,
+                    Some(cache) => self.find(&written, encoder.as_deref(), &cache)?,
                     None => {
                         return Err(Error::NoFeatures {
                             reason: format!("there is no directory in which the features of `{written}` could be"),
@@ -173,7 +193,24 @@ impl Source {
                 }
             }
         }
-        Ok(source)
+        Ok(self)
+    }
+
+    /// Refuses datasets that cannot be joined, such as those of different robots, before features of them are looked for.
+    pub fn check_joinable(sources: &[Source]) -> Result<()> {
+        let names = different_names(sources);
+        let named: Vec<(&str, &Dataset)> =
+            names.iter().map(String::as_str).zip(sources.iter().map(|source| &source.dataset)).collect();
+        Ok(Dataset::check_joinable(&named)?)
+    }
+
+    /// Why there are no pictures to show, in words; `None` if there are. Pictures of the first camera are what a report shows.
+    pub fn missing_pictures(&self) -> Option<String> {
+        if self.dataset.roles().cameras.is_empty() {
+            return Some("the dataset has no cameras".to_owned());
+        }
+        let missing = FrameReader::new(&self.dataset, FrameOptions::default()).missing(CameraId(0))?;
+        Some(missing.to_string())
     }
 
     /// Makes one source of several. One alone stays as it is.
@@ -190,15 +227,18 @@ impl Source {
         let encoders: Vec<(Option<String>, Option<String>)> =
             sources.iter().map(|source| (source.encoder.clone(), source.weights.clone())).collect();
         let (mut named, mut caches, mut folders, mut written) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut own_notes = Vec::new();
         for (source, name) in sources.into_iter().zip(&names) {
             let cameras = source.dataset.roles().cameras.clone();
             caches.push(cameras.into_iter().zip(source.caches).collect::<BTreeMap<String, FeatureCache>>());
             folders.extend(source._folders);
+            own_notes.extend(source.notes);
             written.extend(source.parts.into_iter().map(|part| (part.written, part.fingerprint)));
             named.push((name.clone(), source.dataset));
         }
         let Joined { dataset, parts, repeated, mut notes } = Dataset::join(named)?;
         refuse_other_encoders(&names, &encoders)?;
+        notes.splice(0..0, own_notes);
         if repeated > 0 {
             notes.push(format!("{repeated} episodes occur in more than one of the datasets"));
         }
@@ -261,7 +301,7 @@ impl Source {
         let directory = match &choice.cache {
             Some(directory) => directory.clone(),
             None => {
-                let folder = tempfile::tempdir().map_err(Error::file(&std::env::temp_dir()))?;
+                let folder = tempfile::tempdir().map_err(Error::write(&std::env::temp_dir()))?;
                 let path = folder.path().to_owned();
                 self._folders.push(folder);
                 path

@@ -282,7 +282,7 @@ impl<'a> Launch<'a> {
             return Err(exists("contains a finished training without a checkpoint to resume from"));
         }
         if known.is_none() {
-            fs::create_dir_all(self.run).map_err(Error::file(self.run))?;
+            fs::create_dir_all(self.run).map_err(Error::write(self.run))?;
             write_json(&self.run.join(CONFIG), config)?;
         }
         Ok(())

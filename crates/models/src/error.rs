@@ -23,7 +23,7 @@ pub enum Error {
     #[error("{0}")]
     Config(String),
     /// A file could not be read or written.
-    #[error("{path}: {source}", path = path.display())]
+    #[error("cannot read or write `{path}`: {reason}", path = path.display(), reason = dataset::files::reason(source))]
     File {
         /// The file.
         path: PathBuf,

@@ -145,11 +145,21 @@ pub(crate) struct FeatureArgs {
     /// Directory that `refactor-vla features --cache` filled [default: the same as there]
     #[arg(long, value_name = "DIR")]
     pub(crate) features: Option<PathBuf>,
-    /// Held-out episodes per task [default: 2, or 1 if there are fewer than 5]
-    #[arg(long, value_name = "N")]
+    /// Held-out episodes per task; every task keeps one to train on [default: 2, or 1 if there are fewer than 5]
+    #[arg(long, value_name = "N", value_parser = held_out)]
     pub(crate) hold_out: Option<std::num::NonZeroUsize>,
     /// Choose settings without looking at the held-out episodes: set them aside, and hold out the last remaining episode of
     /// each task instead
     #[arg(long)]
     pub(crate) tuning: bool,
+}
+
+/// Reads the number of held-out episodes.
+fn held_out(written: &str) -> Result<std::num::NonZeroUsize, String> {
+    let count: usize = written.parse().map_err(|_| "expected a number of episodes, such as 1".to_owned())?;
+    std::num::NonZeroUsize::new(count).ok_or_else(|| {
+        "gates, figures and report need held-out episodes; `--hold-out 1` holds out the fewest, and tasks with a single episode \
+         are always used for training"
+            .to_owned()
+    })
 }

@@ -22,7 +22,7 @@ use self::args::{AmortizerArgs, PhaseArgs, WorldModelArgs};
 pub(crate) use self::args::{ComputeArgs, FeatureArgs, HowArgs, SourceArgs, TrainCommand, of_sections};
 pub(crate) use self::place::Place;
 use self::watch::Stages;
-pub(crate) use self::watch::{filling, stop_flag, training, warn};
+pub(crate) use self::watch::{brief, filling, stop_flag, training, warn};
 use crate::args::KeyArgs;
 use crate::data::overrides;
 use crate::failure::{Failure, Problem};
@@ -77,11 +77,21 @@ pub(crate) fn watched<T>(work: impl FnOnce(&mut dyn FnMut(Event<'_>)) -> T) -> T
     done
 }
 
-/// Opens datasets, finds their features, joins and splits them.
+/// Opens datasets, finds their features, joins and splits them, and says what a user should know about that.
 pub(crate) fn prepared(source: &SourceArgs, keys: &KeyArgs, horizon: usize) -> Result<Prepared, Failure> {
-    let open = |dataset: &String| open_source(dataset, &source.features, keys);
-    let opened = Source::join(source.dataset.iter().map(open).collect::<Result<_, _>>()?)?;
-    watch::warn(&opened.notes);
+    let prepared = quietly_prepared(source, keys, horizon)?;
+    watch::note(&prepared.notes);
+    Ok(prepared)
+}
+
+/// As [`prepared`], but says nothing.
+pub(crate) fn quietly_prepared(source: &SourceArgs, keys: &KeyArgs, horizon: usize) -> Result<Prepared, Failure> {
+    let open = |dataset: &String| Source::without_features(dataset, &overrides(keys));
+    let opened: Vec<Source> = source.dataset.iter().map(open).collect::<Result<_, _>>()?;
+    // Datasets of different robots are refused before anyone encodes their pictures.
+    Source::check_joinable(&opened)?;
+    let with_features = |one: Source| filling(|progress| one.with_features(&choice(&source.features), progress));
+    let opened = Source::join(opened.into_iter().map(with_features).collect::<Result<_, _>>()?)?;
     split(opened, &source.features, horizon)
 }
 
@@ -96,9 +106,13 @@ pub(crate) fn split(source: Source, options: &FeatureArgs, horizon: usize) -> Re
 
 /// Opens a dataset and finds its features.
 pub(crate) fn open_source(dataset: &str, options: &FeatureArgs, keys: &KeyArgs) -> Result<Source, Failure> {
+    Ok(filling(|progress| Source::open(dataset, &overrides(keys), &choice(options), progress))?)
+}
+
+/// Which features, and where they are.
+fn choice(options: &FeatureArgs) -> FeatureChoice {
     let cache = options.features.clone().or_else(|| features::default_cache().ok());
-    let choice = FeatureChoice { encoder: options.encoder.clone(), cache };
-    Ok(filling(|progress| Source::open(dataset, &overrides(keys), &choice, progress))?)
+    FeatureChoice { encoder: options.encoder.clone(), cache }
 }
 
 /// Evaluates a trained model and prints its scores.

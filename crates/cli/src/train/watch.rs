@@ -4,6 +4,8 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dataset::features::Filling;
+use dataset::printable;
+use experiments::briefing::Briefing;
 use experiments::cycle::Event;
 use experiments::cycle::gates::Judgement;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -110,6 +112,17 @@ pub(crate) fn filling<T>(work: impl FnOnce(&mut dyn FnMut(Filling)) -> T) -> T {
     });
     bar.finish_and_clear();
     done
+}
+
+/// Says what a run is about, and what to know about it, before it starts.
+pub(crate) fn brief(briefing: &Briefing) {
+    briefing.lines.iter().for_each(|line| say(&printable(line)));
+    note(&briefing.notes);
+}
+
+/// Says what differs from what a user may expect, where that is no mistake.
+pub(crate) fn note(notes: &[String]) {
+    notes.iter().for_each(|note| say(&format!("note: {}", printable(note))));
 }
 
 /// Says what was wrong without stopping anything.

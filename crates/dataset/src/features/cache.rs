@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::ops::Range;
 use std::path::Path;
 
@@ -22,12 +22,11 @@ use safetensors::tensor::{Metadata, TensorView};
 use super::manifest::Manifest;
 use super::{FrameEncoder, fingerprint};
 use crate::fault::{Error, Fault};
-use crate::files::{Blob, Root, unreadable};
+use crate::files::{Blob, Root, reason, unreadable};
 use crate::frame::Frame;
 use crate::frames::{FrameOptions, FrameReader};
 use crate::ids::CameraId;
 use crate::open::Dataset;
-use crate::write::unwritable;
 
 /// The fewest frames in a file: what a stopped run can lose.
 const SHARD: usize = 512;
@@ -116,7 +115,7 @@ impl FeatureCache {
         let folder = folder(&pictures, &encoder.fingerprint());
         let width = encoder.width();
         let place = directory.join(&folder);
-        fs::create_dir_all(&place).map_err(|error| unwritable(&place.display().to_string(), &error))?;
+        fs::create_dir_all(&place).map_err(|error| no_cache(directory, &error))?;
         let reader = FrameReader::new(dataset, options);
         let mut shards = Vec::new();
         let mut encoded = 0;
@@ -302,7 +301,12 @@ fn write(folder: &Path, name: &str, values: &[f16], width: usize, encoder: &str)
         file.as_file().sync_all()?;
         file.persist(&place).map_err(|error| error.error)
     });
-    written.map(drop).map_err(|error| unwritable(&shown, &error))
+    written.map(drop).map_err(|error| no_cache(folder, &error))
+}
+
+/// A directory that features cannot be written to.
+pub(super) fn no_cache(directory: &Path, error: &io::Error) -> Error {
+    Fault::NoCache { directory: directory.display().to_string(), reason: reason(error) }.into()
 }
 
 fn lost(file: &str) -> Error {

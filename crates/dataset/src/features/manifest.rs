@@ -4,21 +4,23 @@
 //! <directory>/<pictures>-<encoder>/features.json      camera, encoder, width, frames, and the hashes of all three
 //! ```
 //! Training needs features, not what they were made from. A machine that trains can so be given the tables and the features
-//! of a dataset alone, a hundredth of its bytes. Where the pictures are there, features of other pictures are refused; where
-//! they are not, the numbers of the dataset must be those that the features were made beside.
+//! of a dataset alone, a hundredth of its bytes. Where the pictures are there, they alone decide: features belong to pictures,
+//! and **variants of a dataset that share its pictures share its features**. Where pictures are missing, the numbers of the
+//! dataset must be those of a dataset that the features were made for or used with.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::cache::no_cache;
 use super::{FeatureCache, FrameEncoder, fingerprint};
 use crate::fault::Error;
 use crate::files::Root;
 use crate::ids::CameraId;
 use crate::open::Dataset;
-use crate::write::unwritable;
 
 /// The name of the file.
 pub(super) const FILE: &str = "features.json";
@@ -38,8 +40,11 @@ pub struct Manifest {
     pub width: usize,
     /// How many frames.
     pub frames: usize,
-    /// The dataset's numbers, as [`numbers_fingerprint`] says.
+    /// The numbers of the dataset that the features were made for, as [`numbers_fingerprint`] says.
     pub numbers: String,
+    /// Those of other datasets with the same pictures.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub also: BTreeSet<String>,
     /// The pictures, as [`fingerprint`] says.
     pub pictures: String,
     /// The encoder, as [`FrameEncoder::fingerprint`] says.
@@ -71,16 +76,39 @@ impl Manifest {
             width: encoder.width(),
             frames: dataset.frames(),
             numbers: numbers_fingerprint(dataset),
+            also: BTreeSet::new(),
             pictures,
             weights: encoder.fingerprint(),
         }
     }
 
-    /// Writes it beside its place and renames it, if it is not there.
-    pub(super) fn write(&self, folder: &Path) -> Result<(), Error> {
+    /// Whether features that are described so are of a dataset with these numbers.
+    fn knows(&self, numbers: &str) -> bool {
+        self.numbers == numbers || self.also.contains(numbers)
+    }
+
+    /// The same for the datasets of another manifest of these features, too.
+    fn joined(mut self, known: Manifest) -> Manifest {
+        let bare = |of: &Manifest| Manifest { numbers: String::new(), also: BTreeSet::new(), ..of.clone() };
+        if bare(&known) == bare(&self) {
+            let numbers = std::mem::replace(&mut self.numbers, known.numbers);
+            self.also.extend(known.also);
+            self.also.insert(numbers);
+            self.also.remove(&self.numbers);
+        }
+        self
+    }
+
+    /// Writes it beside its place and renames it, if it is not there. Datasets that a manifest there names stay in it.
+    pub(super) fn write(self, folder: &Path) -> Result<(), Error> {
         let place = folder.join(FILE);
-        let failed = |error: &std::io::Error| unwritable(&place.display().to_string(), error);
-        let mut text = serde_json::to_vec_pretty(self).map_err(|error| failed(&error.into()))?;
+        let failed = |error: &std::io::Error| no_cache(folder, error);
+        let known = fs::read(&place).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        let all = match known {
+            Some(known) => self.joined(known),
+            None => self,
+        };
+        let mut text = serde_json::to_vec_pretty(&all).map_err(|error| failed(&error.into()))?;
         text.push(b'\n');
         if fs::read(&place).is_ok_and(|found| found == text) {
             return Ok(());
@@ -105,8 +133,10 @@ pub fn find(dataset: &Dataset, camera: CameraId, cache: &Root) -> Vec<(Manifest,
         let Ok(manifest) = serde_json::from_slice::<Manifest>(&text) else { continue };
         let same = manifest.camera == key(dataset, camera)
             && manifest.frames == dataset.frames()
-            && manifest.numbers == numbers
-            && pictures.as_ref().is_none_or(|pictures| *pictures == manifest.pictures);
+            && match &pictures {
+                Some(pictures) => *pictures == manifest.pictures,
+                None => manifest.knows(&numbers),
+            };
         if let Some(features) = same.then(|| FeatureCache::at(cache, folder, &manifest)).flatten() {
             found.push((manifest, features));
         }

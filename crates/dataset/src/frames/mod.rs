@@ -99,6 +99,32 @@ impl<'d> FrameReader<'d> {
         }
     }
 
+    /// Why pictures of a camera cannot be read; `None` if nothing is known to be in the way. Every file with pictures must be
+    /// there, and the first picture of the dataset must decode: that takes a moment, and finds videos that were not copied or
+    /// fetched before hours of work that end with pictures.
+    pub fn missing(&self, camera: CameraId) -> Option<Error> {
+        for piece in &self.pieces {
+            if let Some(error) = piece.missing(camera) {
+                return Some(error);
+            }
+        }
+        if self.pieces.is_empty()
+            && let Some(Camera::Video { key, place }) = self.cameras.get(camera.0)
+        {
+            let spans = self.dataset.episodes().iter().filter_map(|episode| episode.videos.get(*place));
+            let mut files: Vec<String> =
+                spans.map(|span| self.dataset.info().video_file(key, span.chunk.into(), span.file.into())).collect();
+            files.dedup();
+            if let Some(file) = files.into_iter().find(|file| !self.dataset.root().has(file)) {
+                return Some(Fault::MissingFile { file }.into());
+            }
+        }
+        self.read(&[(camera, FrameIndex(0))]).err().map(|error| {
+            let faults = crate::open::recognised(self.dataset.root(), error.faults().to_vec());
+            Error::of(faults).unwrap_or(error)
+        })
+    }
+
     /// The wanted pictures, in the order of the request; repeats cost nothing.
     pub fn read(&self, wanted: &[FrameKey]) -> Result<Vec<Frame>, Error> {
         let mut found: HashMap<FrameKey, Frame> = HashMap::with_capacity(wanted.len());

@@ -61,6 +61,11 @@ impl<'d> FrameReader<'d> {
 }
 
 impl PieceReader<'_> {
+    /// Why pictures of a camera of the joined dataset cannot be read here.
+    pub(super) fn missing(&self, camera: CameraId) -> Option<Error> {
+        self.camera(camera).map_or_else(Some, |camera| self.reader.missing(camera))
+    }
+
     /// Decodes a stretch of the joined dataset as far as it lies in this one, which it begins in.
     pub(super) fn stretch(
         &self,

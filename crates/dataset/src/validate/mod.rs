@@ -159,9 +159,8 @@ impl Validation<'_> {
         report.checked.episodes = table.as_ref().map_or(0, |table| table.episodes.len() as u64);
         totals::check(self, known, table.as_ref().filter(|_| whole), tasks.as_ref().filter(|_| sure), faults);
 
-        let done = roles.as_ref().and_then(|roles| roles.done.clone());
         let known_tasks: Option<BTreeSet<i64>> = tasks.map(|tasks| tasks.into_keys().collect());
-        let rows = rows::check(self, table.as_ref(), known_tasks.as_ref(), done.as_deref(), &images, report);
+        let rows = rows::check(self, table.as_ref(), known_tasks.as_ref(), roles.as_ref(), &images, report);
         if !known {
             // What the description could not say is not a column too many.
             report.faults.retain(|fault| !matches!(fault, Fault::ExtraColumn { .. }));

@@ -4,6 +4,7 @@
 //! not, that is told once, and what its own `episode_index` says is taken for the episodes, or every row behind the first
 //! missing one would be wrong.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -16,6 +17,8 @@ use super::{Meter, Report, Stage, Validation, frames_of, images};
 use crate::episodes::{DataFile, EpisodeTable};
 use crate::fault::Fault;
 use crate::numbers::{Expected, fitting, in_words, numbers};
+use crate::plausible::{self, Magnitudes, column_name, fault, not_finite};
+use crate::roles::Roles;
 use crate::table::{Bad, Table};
 use crate::tasks::TASKS;
 
@@ -50,6 +53,8 @@ struct Found {
     rows: Option<usize>,
     pictures: usize,
     moments: BTreeMap<String, Moments>,
+    /// Of the columns that training uses.
+    magnitudes: BTreeMap<String, Magnitudes>,
 }
 
 /// What the check of a file needs.
@@ -58,6 +63,8 @@ struct Check<'a> {
     columns: Vec<Expected>,
     tasks: Option<&'a BTreeSet<i64>>,
     done: Option<&'a str>,
+    /// The columns that training uses.
+    used: Vec<&'a str>,
     images: &'a [String],
     meter: Meter<'a>,
 }
@@ -67,16 +74,31 @@ pub(super) fn check(
     validation: &Validation<'_>,
     table: Option<&EpisodeTable>,
     tasks: Option<&BTreeSet<i64>>,
-    done: Option<&str>,
+    roles: Option<&Roles>,
     images: &[String],
     report: &mut Report,
 ) -> Rows {
     let plans = plans(validation, table);
     let meter = validation.meter(Stage::Rows, table.map_or(0, frames_of));
-    let check = Check { validation, columns: Expected::all(validation.info), tasks, done, images, meter };
-    let found: Vec<Found> = plans.par_iter().map(|plan| check.file(plan)).collect();
+    let done = roles.and_then(|roles| roles.done.as_deref());
+    let used = roles.map_or_else(Vec::new, |roles| {
+        [Some(&roles.state), Some(&roles.action), roles.reward.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect()
+    });
+    let check = Check { validation, columns: Expected::all(validation.info), tasks, done, used, images, meter };
+    let found: Vec<Found> = plans.par_iter().enumerate().map(|(at, plan)| check.file(at, plan)).collect();
     let mut rows = Rows { moments: BTreeMap::new(), complete: true };
-    for (at, Found { notes, rows: read, pictures, moments }) in found.into_iter().enumerate() {
+    let mut all_magnitudes: BTreeMap<String, Magnitudes> = BTreeMap::new();
+    for (at, Found { notes, rows: read, pictures, moments, magnitudes }) in found.into_iter().enumerate() {
+        for (key, more) in magnitudes {
+            match all_magnitudes.entry(key) {
+                Entry::Occupied(mut known) => known.get_mut().merge(&more),
+                Entry::Vacant(free) => drop(free.insert(more)),
+            }
+        }
         let faults = notes.into_faults();
         rows.complete &= read.is_some() && !faults.iter().any(|fault| matches!(fault, Fault::WrongRows { .. }));
         report.checked.files += u64::from(read.is_some());
@@ -87,6 +109,19 @@ pub(super) fn check(
             0 => rows.moments = moments,
             _ => rows.moments.retain(|key, so_far| moments.get(key).is_some_and(|more| so_far.merge(more))),
         }
+    }
+    for (key, magnitudes) in all_magnitudes {
+        let Some(column) = check.columns.iter().find(|column| column.key == key) else { continue };
+        report.faults.extend(magnitudes.implausible().iter().map(|(found, usual)| {
+            let plan = &plans[found.file];
+            fault(
+                plan.file.clone(),
+                check.name(column, found.dimension),
+                plan.episode_of(found.row),
+                found,
+                Some(*usual),
+            )
+        }));
     }
     rows
 }
@@ -108,8 +143,27 @@ fn plans(validation: &Validation<'_>, table: Option<&EpisodeTable>) -> Vec<Plan>
     plans
 }
 
+impl Plan {
+    /// The episode that a row of the file belongs to, as far as the metadata say it.
+    fn episode_of(&self, row: usize) -> Option<usize> {
+        let mut end = 0_usize;
+        let holds = |(_, rows): &&Segment| {
+            end = end.saturating_add(rows.len());
+            row < end
+        };
+        self.episodes.as_ref()?.iter().find(holds).map(|(number, _)| *number)
+    }
+}
+
 impl Check<'_> {
-    fn file(&self, plan: &Plan) -> Found {
+    /// A dimension of a column, by its name where it has one.
+    fn name(&self, column: &Expected, dimension: usize) -> String {
+        let names = self.validation.info.feature(&column.key).and_then(|feature| feature.dimension_names());
+        column_name(&column.key, column.width, dimension, names.as_deref())
+    }
+
+    /// `at`: the place of the file among all.
+    fn file(&self, at: usize, plan: &Plan) -> Found {
         let mut found = Found::default();
         let table = match Table::open(self.validation.root, &plan.file) {
             Ok(table) => table,
@@ -133,7 +187,10 @@ impl Check<'_> {
             let mut batch = Batch::default();
             for (column, array) in readable.iter().zip(arrays) {
                 match numbers(column, array) {
-                    Ok(values) => batch.put(column, values, row, &plan.file, &mut found),
+                    Ok(values) => {
+                        self.check_numbers(column, &values, row, at, plan, &mut found);
+                        batch.put(column, values, &mut found);
+                    }
                     Err(bad) => found.notes.add(&column.key, fault_of(bad, &plan.file, column, row, array)),
                 }
             }
@@ -186,6 +243,22 @@ impl Check<'_> {
     }
 }
 
+impl Check<'_> {
+    /// Notes numbers that are not finite, and measures the magnitudes of those that training uses.
+    fn check_numbers(&self, column: &Expected, values: &[f64], row: usize, at: usize, plan: &Plan, found: &mut Found) {
+        if let Some(bad) = not_finite(values.iter().copied(), column.width) {
+            let bad = plausible::Found { row: row + bad.row, ..bad };
+            let name = self.name(column, bad.dimension);
+            let fault = fault(plan.file.clone(), name, plan.episode_of(bad.row), &bad, None);
+            found.notes.add(&column.key, fault);
+        }
+        if self.used.contains(&column.key.as_str()) {
+            let own = found.magnitudes.entry(column.key.clone()).or_insert_with(|| Magnitudes::new(column.width));
+            own.add(values.iter().copied(), at, row);
+        }
+    }
+}
+
 fn fault_of(bad: Bad, file: &str, column: &Expected, row: usize, array: &ArrayRef) -> Fault {
     let (file, key) = (file.to_string(), column.key.clone());
     match bad {
@@ -207,18 +280,9 @@ struct Batch {
 }
 
 impl Batch {
-    /// Takes a column: what is not finite is noted, the rest is measured.
-    fn put(&mut self, column: &Expected, values: Vec<f64>, row: usize, file: &str, found: &mut Found) {
+    /// Takes a column, and measures it.
+    fn put(&mut self, column: &Expected, values: Vec<f64>, found: &mut Found) {
         let width = column.width.max(1);
-        let mut bad =
-            values.iter().enumerate().filter(|(_, value)| !value.is_finite()).map(|(at, value)| (at / width, *value));
-        if let Some((first, value)) = bad.next() {
-            let mut others: Vec<usize> = bad.map(|(row, _)| row).filter(|row| *row != first).collect();
-            others.dedup();
-            let (file, key) = (file.to_string(), column.key.clone());
-            let fault = Fault::NotFinite { file, column: key, row: row + first, value, count: 1 + others.len() };
-            found.notes.add(&column.key, fault);
-        }
         if column.flat {
             found.moments.entry(column.key.clone()).or_insert_with(|| Moments::new(width)).add(&values);
         }

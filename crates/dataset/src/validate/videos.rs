@@ -18,8 +18,9 @@ use crate::video::{Decoder, VideoFile};
 /// The rate of a video may be this far from the dataset's, as a share of it.
 const RATE_TOLERANCE: f64 = 0.01;
 
-/// A stretch of a video may be this much longer or shorter than its frames, as a share of a frame.
-const SPAN_TOLERANCE: f64 = 0.5;
+/// A stretch of a video may be this much longer or shorter than its frames, in frames. Writers disagree on whether
+/// `to_timestamp` is the time of the last frame or the end of it, and nothing reads it; half a frame is rounding.
+const SPAN_TOLERANCE: f64 = 1.5;
 
 /// The fewest pictures that are decoded in one go.
 const PIECE: usize = 64;
@@ -132,14 +133,16 @@ fn wanted(fps: f64, video: &VideoFile, stretches: &[Stretch], notes: &mut Notes)
         if let Some(before) = before.filter(|before| from < before - TOLERANCE) {
             notes.add("shared", Fault::SharedPictures { file: file(), episode, from, before });
         }
-        before = Some(to);
+        let expected = frames as f64 / fps;
+        let off = (to - from - expected).abs();
+        let wrong = off.is_nan() || off > SPAN_TOLERANCE / fps;
+        // Where both agree up to a frame, the pictures of an episode are those of its frames.
+        before = Some(if sure && !wrong { from + expected } else { to });
         if !sure {
             needed.iter_mut().zip(times).for_each(|(needed, time)| *needed |= (from..to).contains(time));
             continue;
         }
-        let expected = frames as f64 / fps;
-        let off = (to - from - expected).abs();
-        if off.is_nan() || off > SPAN_TOLERANCE / fps {
+        if wrong {
             notes.add("span", Fault::WrongSpan { file: file(), episode, from, to, expected, count: 1 });
         }
         if !from.is_finite() || frames == 0 {

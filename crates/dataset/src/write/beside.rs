@@ -139,12 +139,7 @@ fn is_dead(process: u32) -> bool {
 }
 
 pub(crate) fn unwritable(file: &str, error: &io::Error) -> Error {
-    let reason = match error.kind() {
-        io::ErrorKind::PermissionDenied => "you have no permission".to_string(),
-        io::ErrorKind::StorageFull => "the disk is full".to_string(),
-        _ => error.to_string(),
-    };
-    Fault::Unwritable { file: file.to_string(), reason }.into()
+    Fault::Unwritable { file: file.to_string(), reason: crate::files::reason(error) }.into()
 }
 
 fn sync_folders(folder: &Path) -> io::Result<()> {

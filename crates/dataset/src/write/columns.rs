@@ -133,7 +133,7 @@ fn not_finite(file: &str, key: &str, width: usize, values: impl Iterator<Item = 
     rows.sort_unstable();
     rows.dedup();
     let (file, column) = (file.to_string(), key.to_string());
-    vec![Fault::NotFinite { file, column, row: at / width.max(1), value, count: rows.len() }]
+    vec![Fault::NotFinite { file, column, row: at / width.max(1), episode: None, value, count: rows.len() }]
 }
 
 fn limits(dtype: &Dtype) -> (i64, i64) {

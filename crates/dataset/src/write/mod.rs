@@ -44,7 +44,6 @@ use arrow_schema::SchemaRef;
 use rayon::prelude::*;
 
 pub use annotate::{Annotation, SUBTASK_INDEX, SUBTASKS, annotate, has_subtasks, vocabulary_file, wrong_key};
-pub(crate) use beside::unwritable;
 pub use columns::ColumnData;
 pub use describe::WriteOptions;
 pub use extend::{ExtraColumn, rewrite_with_columns};

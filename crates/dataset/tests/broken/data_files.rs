@@ -128,6 +128,36 @@ fn numbers_that_are_none() {
     insta::assert_snapshot!(told(&set));
 }
 
+/// An action of 6.6e22 was "sound, with 1 warning", and training met NaN with the advice to lower the learning rate.
+#[test]
+fn finding_5_garbage_is_refused_by_validation_and_by_training_alike() {
+    let set = Set::sound();
+    set.table(DATA[1], |columns| {
+        let mut actions = [[0.1, -0.2]; 7];
+        actions[4][1] = 6.6e22;
+        *place(columns, "action") = vectors(&actions);
+        let mut states = [[0.1, 0.5, 0.2]; 7];
+        states[2][2] = f32::NAN;
+        *place(columns, "observation.state") = vectors(&states);
+    });
+    let report = dataset::validate(set.root(), &dataset::Overrides::default(), &Default::default(), &|_| {});
+    assert_eq!(report.errors(), 2);
+    let opened = dataset::Dataset::open(set.root(), &dataset::Overrides::default()).unwrap();
+    let refused = opened.check_numbers().unwrap_err();
+    let of = |faults: &[dataset::Fault]| dataset::explain(&faults[..2]);
+    assert_eq!(of(&report.faults), of(refused.faults()), "both say the same");
+    insta::assert_snapshot!(of(refused.faults()), @"
+    error: column `observation.state.z` of `data/chunk-000/file-001.parquet` is NaN in row 2 (episode 2)
+      expected  finite numbers
+    hint: training on such a row spoils everything that is learned; correct the number, record the episode again, or remove it with `lerobot-edit-dataset --operation.type delete_episodes`
+
+    error: column `action[1]` of `data/chunk-000/file-001.parquet` is 6.6e22 in row 4 (episode 2)
+      expected  a number of the usual size: half of the values of this column are below 1
+    ");
+    let sound = dataset::Dataset::open(Set::sound().root(), &dataset::Overrides::default()).unwrap();
+    sound.check_numbers().unwrap();
+}
+
 #[test]
 fn columns_are_missing() {
     let set = Set::sound();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryArray, Float64Array, Int64Array};
 use dataset::ValidateOptions;
+use dataset::features::{FeatureCache, PixelEncoder, find};
 use serde_json::json;
 
 use crate::set::{DATA, EPISODES, INFO, STATS, Set, VIDEO, clip, place};
@@ -79,6 +80,62 @@ fn a_video_shorter_than_its_episodes() {
 #[test]
 fn spans_that_are_not_the_length() {
     insta::assert_snapshot!(told(&with_times("videos/front/to_timestamp", |to| to[0] += 0.3)));
+}
+
+/// Some writers give the time of the last frame, others that of its end; all pictures are there either way.
+#[test]
+fn finding_7_a_span_that_is_one_frame_short_is_sound() {
+    for frames in [-1.0, 1.0] {
+        let set = with_times("videos/front/to_timestamp", |to| to.iter_mut().for_each(|to| *to += frames / 20.0));
+        assert_eq!(dataset::validate(set.root(), &Default::default(), &ValidateOptions::default(), &|_| {}).faults, []);
+    }
+    let set = with_times("videos/front/to_timestamp", |to| to[1] -= 2.0 / 20.0);
+    assert!(told(&set).contains("episode 1 runs from 0.4 s to 0.55 s"), "two frames are not rounding");
+}
+
+/// A copy of a dataset with other actions has the same pictures, and so the same features.
+#[test]
+fn finding_7_variants_of_a_dataset_share_cached_features() {
+    let sets = [Set::sound(), Set::sound()];
+    let actions = [[0.3, -0.3]; 7];
+    sets[1].table(DATA[1], |columns| *place(columns, "action") = crate::data_files::vectors(&actions));
+    let open = |set: &Set| dataset::Dataset::open(set.root(), &Default::default()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let cache = dataset::Root::Directory(folder.path().to_owned());
+    let camera = dataset::CameraId(open(&sets[0]).roles().cameras.iter().position(|key| key == "front").unwrap());
+    let encoded = [0, 1, 0].map(|at| {
+        let mut encoder = PixelEncoder::new(2);
+        let options = dataset::FrameOptions::default();
+        FeatureCache::fill(&open(&sets[at]), camera, &mut encoder, folder.path(), options, &mut |_| {})
+            .unwrap()
+            .encoded()
+    });
+    assert_eq!(encoded, [20, 0, 0], "pictures are encoded once");
+    let found = |set: &Set| find(&open(set), camera, &cache).len();
+    assert_eq!(sets.each_ref().map(found), [1, 1]);
+    // Without pictures, numbers say whose features these are.
+    sets.iter().for_each(|set| set.remove(VIDEO));
+    assert_eq!(sets.each_ref().map(found), [1, 1]);
+    sets[1].table(DATA[1], |columns| *place(columns, "action") = crate::data_files::vectors(&[[0.4, 0.4]; 7]));
+    assert_eq!(sets.each_ref().map(found), [1, 0]);
+}
+
+/// What a run asks before it trains: the pictures of its report.
+#[test]
+fn finding_6_missing_videos_are_noticed_without_decoding_them() {
+    let set = Set::sound();
+    let missing = || {
+        let opened = dataset::Dataset::open(set.root(), &Default::default()).unwrap();
+        let front = opened.roles().cameras.iter().position(|key| key == "front").unwrap();
+        dataset::FrameReader::new(&opened, Default::default())
+            .missing(dataset::CameraId(front))
+            .map(|it| it.to_string())
+    };
+    assert_eq!(missing(), None);
+    set.bytes(VIDEO, |bytes| *bytes = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n".to_vec());
+    assert_eq!(missing().unwrap(), format!("`{VIDEO}` is a pointer of Git LFS, not the file itself"));
+    set.remove(VIDEO);
+    assert_eq!(missing().unwrap(), format!("`{VIDEO}` is missing"));
 }
 
 #[test]

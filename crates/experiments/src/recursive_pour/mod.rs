@@ -140,7 +140,7 @@ pub fn recursive_pour(
     progress: &mut dyn FnMut(u64, &Progress),
 ) -> Result<Option<PourReport>> {
     let scale = options.reward_scale;
-    let folder = tempfile::tempdir().map_err(Error::file(&std::env::temp_dir()))?;
+    let folder = tempfile::tempdir().map_err(Error::write(&std::env::temp_dir()))?;
     let open = |name: &str, demos: &[Demo]| -> Result<Dataset> {
         let place = folder.path().join(name);
         recursive_pour::write_demos(&place, demos)?;

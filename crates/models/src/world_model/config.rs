@@ -195,12 +195,15 @@ impl WorldModelConfig {
         let block = linear(width, 3 * width) + linear(width, width) + 2 * linear(width, 4 * width) - 3 * width;
         let block = block + 4 * width;
         let waves = |count: usize| linear(self.waves_width(count), width);
-        let inputs = linear(widths.features, width) + waves(widths.states) + waves(widths.actions);
+        let sees = widths.features > 0;
+        let image = if sees { linear(widths.features, width) } else { 0 };
+        let inputs = image + waves(widths.states) + waves(widths.actions);
         // Modalities, steps, and h₋₁.
-        let learned = (3 + self.horizon + 1) * width;
+        let learned = (2 + usize::from(sees) + self.horizon + 1) * width;
         let heads = 2 * linear(width, 2 * latent);
         let hidden = self.decoder_hidden;
-        let decoder = linear(latent, hidden) + linear(hidden, widths.features) + linear(hidden, widths.states);
+        let decoded_image = if sees { linear(hidden, widths.features) } else { 0 };
+        let decoder = linear(latent, hidden) + decoded_image + linear(hidden, widths.states);
         let returns = if self.returns { linear(width, RETURN_HIDDEN) + linear(RETURN_HIDDEN, 2) } else { 0 };
         let projection = self.projection.map_or(0, |outputs| linear(latent, outputs));
         inputs + learned + self.layers * block + 2 * width + heads + decoder + returns + projection

@@ -46,8 +46,10 @@ impl WorldModel {
         };
         let mut terms: Vec<(&'static str, f64, Tensor)> = Vec::new();
 
-        terms.push(("recon", config.recon_weight, mean_square(&seen.features, &batch.features, config.form)?));
-        terms.push(("state", config.state_weight, mean_square(&seen.states, &batch.states, config.form)?));
+        if self.widths.features > 0 {
+            terms.push(("recon", config.recon_weight, mean_square(&seen.features, &batch.features, config.form)?));
+        }
+        terms.push(("state", self.state_weight(), mean_square(&seen.states, &batch.states, config.form)?));
 
         let (q, p) = (&seen.posterior, &seen.prior);
         let costly = |nats: Tensor| (nats - config.free_nats)?.relu()? + config.free_nats;
@@ -82,20 +84,28 @@ impl WorldModel {
         Ok(Losses { total, terms: terms.into_iter().map(|(name, _, term)| (name, term.detach())).collect() })
     }
 
+    /// The weight of the states' term. For a dataset without cameras, states are all that is observed, and their term has the
+    /// weights of both, so that the divergence is held against as much as it is with cameras.
+    fn state_weight(&self) -> f64 {
+        let blind = if self.widths.features == 0 { self.config.recon_weight } else { 0.0 };
+        self.config.state_weight + blind
+    }
+
     /// The names of the weights that the loss does not train: those of terms that are absent or have a weight of zero.
     pub fn frozen(&self) -> BTreeSet<String> {
         let config = &self.config;
         let without_contrast = config.contrast == ContrastMode::None || config.contrast_weight == 0.0;
         let without_prior = config.kl_weight == 0.0 || config.balance == 0.0;
-        let (without_features, without_states) = (config.recon_weight == 0.0, config.state_weight == 0.0);
+        let without_features = self.decoder_features.is_none() || config.recon_weight == 0.0;
+        let without_states = self.state_weight() == 0.0;
         let returns = self.returns.iter().flat_map(|(hidden, out)| [hidden, out]);
         let linears = [
-            (&self.decoder_features, without_features),
             (&self.decoder_states, without_states),
             (&self.decoder_hidden, without_features && without_states),
             (&self.prior, without_prior),
         ];
-        let linears = linears.into_iter().chain(self.projection.iter().map(|linear| (linear, without_contrast)));
+        let linears = linears.into_iter().chain(self.decoder_features.iter().map(|linear| (linear, without_features)));
+        let linears = linears.chain(self.projection.iter().map(|linear| (linear, without_contrast)));
         let linears = linears.chain(returns.map(|linear| (linear, config.return_weight == 0.0)));
         let linears = linears.filter(|(_, frozen)| *frozen);
         let weights = linears.flat_map(|(linear, _)| [&linear.weight, &linear.bias]);
@@ -123,8 +133,11 @@ impl WorldModel {
         let digits = (noise.narrow(1, 0, 1)?.narrow(2, 0, 1)?.contiguous()? * 1009.0)?;
         let chosen = (&digits - digits.floor()?)?.ge(1.0 - share)?; // [B, 1, 1]
         let mixed = |first: &Tensor, imagined: &Tensor, truth: &Tensor| -> Result<Tensor> {
-            let imagined = Tensor::cat(&[first, &imagined.to_dtype(truth.dtype())?], 1)?;
             let (_, _, width) = truth.dims3()?;
+            if width == 0 {
+                return Ok(truth.clone());
+            }
+            let imagined = Tensor::cat(&[first, &imagined.to_dtype(truth.dtype())?], 1)?;
             Ok(chosen.broadcast_as((fragments, steps, width))?.where_cond(&imagined, truth)?.detach())
         };
         Ok(Some(FragmentBatch {

@@ -1,6 +1,6 @@
 //! The weights of M_φ and its passes over fragments.
 
-use candle_core::{D, DType, Tensor};
+use candle_core::{D, DType, Device, Tensor};
 
 use super::config::{RETURN_HIDDEN, WorldModelConfig};
 use super::gaussian::Gaussian;
@@ -11,15 +11,16 @@ use crate::parameters::{Init, Parameter, Scope};
 use crate::transformer::{Transformer, TransformerConfig};
 use crate::widths::Widths;
 
-/// Tokens of a step: features, state, action.
-pub(super) const MODALITIES: usize = 3;
+/// Tokens of a step without features: state, action. Features come before them, where there are any.
+const BLIND: usize = 2;
 
 /// M_φ.
 #[derive(Clone, Debug)]
 pub struct WorldModel {
     pub(super) config: WorldModelConfig,
     pub(super) widths: Widths,
-    image: Linear,
+    /// None for a dataset without cameras.
+    image: Option<Linear>,
     state: Linear,
     action: Linear,
     modality: Parameter,
@@ -29,7 +30,8 @@ pub struct WorldModel {
     posterior: Linear,
     pub(super) prior: Linear,
     pub(super) decoder_hidden: Linear,
-    pub(super) decoder_features: Linear,
+    /// None for a dataset without cameras.
+    pub(super) decoder_features: Option<Linear>,
     pub(super) decoder_states: Linear,
     pub(super) returns: Option<(Linear, Linear)>,
     pub(super) projection: Option<Linear>,
@@ -57,24 +59,23 @@ impl WorldModel {
     pub fn new(scope: &mut Scope<'_>, config: &WorldModelConfig, widths: Widths) -> Result<WorldModel> {
         config.validate()?;
         let Widths { features, states, actions } = widths;
-        for (what, width) in [("features", features), ("states", states), ("actions", actions)] {
+        for (what, width) in [("states", states), ("actions", actions)] {
             if width == 0 {
-                return Err(Error::Config(format!(
-                    "the world model needs {what}, and this dataset has none; `features` makes them from pictures"
-                )));
+                return Err(Error::Config(format!("the world model needs {what}, and this dataset has none")));
             }
         }
         let &WorldModelConfig { width, layers, heads, form, latent, decoder_hidden: hidden, .. } = config;
         let normal = Init::Normal(0.02);
         let mut linear = |name: &str, inputs, outputs| Linear::new(&mut scope.enter(name), inputs, outputs, form);
+        let sees = features > 0;
         let (image, state, action) = (
-            linear("image", features, width)?,
+            sees.then(|| linear("image", features, width)).transpose()?,
             linear("state", config.waves_width(states), width)?,
             linear("action", config.waves_width(actions), width)?,
         );
         let (posterior, prior) = (linear("posterior", width, 2 * latent)?, linear("prior", width, 2 * latent)?);
         let decoder_hidden = linear("decoder.hidden", latent, hidden)?;
-        let decoder_features = linear("decoder.features", hidden, features)?;
+        let decoder_features = sees.then(|| linear("decoder.features", hidden, features)).transpose()?;
         let decoder_states = linear("decoder.states", hidden, states)?;
         let returns = match config.returns {
             true => Some((linear("returns.hidden", width, RETURN_HIDDEN)?, linear("returns.out", RETURN_HIDDEN, 2)?)),
@@ -88,7 +89,7 @@ impl WorldModel {
             image,
             state,
             action,
-            modality: scope.weight("modality", &[MODALITIES, width], normal)?,
+            modality: scope.weight("modality", &[BLIND + usize::from(sees), width], normal)?,
             time: scope.weight("time", &[config.horizon, width], normal)?,
             start: scope.weight("start", &[width], normal)?,
             transformer: Transformer::new(&mut scope.enter("transformer"), transformer)?,
@@ -110,6 +111,11 @@ impl WorldModel {
     /// The widths of what it sees.
     pub fn widths(&self) -> Widths {
         self.widths
+    }
+
+    /// Tokens of a step: features if there are any, state, action.
+    fn modalities(&self) -> usize {
+        BLIND + usize::from(self.image.is_some())
     }
 
     /// All that the loss needs of a batch.
@@ -146,10 +152,11 @@ impl WorldModel {
     /// The tokens of some steps, of which the first is step `from`.
     ///
     /// # Shapes
-    /// `features`: `[B, T, F]`, `states`: `[B, T, S]`, `actions`: `[B, T, A]`; gives `[B, 3·T, width]`.
+    /// `features`: `[B, T, F]`, `states`: `[B, T, S]`, `actions`: `[B, T, A]`; gives `[B, 3·T, width]`, or `[B, 2·T, width]`
+    /// without features.
     pub(super) fn tokens(&self, features: &Tensor, states: &Tensor, actions: &Tensor, from: usize) -> Result<Tensor> {
-        let (fragments, steps, _) = features.dims3()?;
-        let width = self.config.width;
+        let (fragments, steps, _) = states.dims3()?;
+        let (width, modalities) = (self.config.width, self.modalities());
         if from + steps > self.config.horizon {
             let (wanted, horizon) = (from + steps, self.config.horizon);
             return Err(Error::Config(format!(
@@ -158,15 +165,16 @@ impl WorldModel {
         }
         let dtype = self.start.dtype();
         let (states, actions) = (self.waves(states)?, self.waves(actions)?);
-        let modalities = [(&self.image, features), (&self.state, &states), (&self.action, &actions)];
-        let modalities = modalities.map(|(linear, values)| linear.forward(&values.to_dtype(dtype)?.contiguous()?));
-        let [image, state, action] = modalities;
-        // [B, T, 3, width], all of a fragment in one row.
-        let tokens = Tensor::stack(&[image?, state?, action?], 2)?.reshape((fragments, steps * MODALITIES * width))?;
+        let seen = self.image.iter().map(|image| (image, features));
+        let inputs = seen.chain([(&self.state, &states), (&self.action, &actions)]);
+        let read = inputs.map(|(linear, values)| linear.forward(&values.to_dtype(dtype)?.contiguous()?));
+        // [B, T, modalities, width], all of a fragment in one row.
+        let tokens = Tensor::stack(&read.collect::<Result<Vec<_>>>()?, 2)?;
+        let tokens = tokens.reshape((fragments, steps * modalities * width))?;
         let time = self.time.tracked_f32().narrow(0, from, steps)?.unsqueeze(1)?;
         let embedding = time.broadcast_add(&self.modality.tracked_f32().unsqueeze(0)?)?.to_dtype(dtype)?;
         let tokens = (tokens + self.repeated(&embedding, fragments)?)?;
-        Ok(tokens.reshape((fragments, steps * MODALITIES, width))?)
+        Ok(tokens.reshape((fragments, steps * modalities, width))?)
     }
 
     /// States or actions as they are read: x, sin 2x, cos 2x, … sin 2ⁿx, cos 2ⁿx, with n = `frequencies`.
@@ -193,11 +201,18 @@ impl WorldModel {
     /// x̂ and ŝ from z.
     ///
     /// # Shapes
-    /// `latents`: `[…, d_z]`; gives `[…, F]` and `[…, S]`, f32.
+    /// `latents`: `[…, d_z]`; gives `[…, F]` and `[…, S]`, f32. Without cameras F is zero, and the first tensor is on the CPU.
     pub(super) fn decode(&self, latents: &Tensor) -> Result<(Tensor, Tensor)> {
         let latents = latents.to_dtype(self.start.dtype())?.contiguous()?;
         let hidden = self.decoder_hidden.forward_gelu(&latents)?;
-        let features = self.decoder_features.forward(&hidden)?.to_dtype(DType::F32)?;
+        let features = match &self.decoder_features {
+            Some(linear) => linear.forward(&hidden)?.to_dtype(DType::F32)?,
+            None => {
+                let mut shape = latents.dims().to_vec();
+                shape.last_mut().into_iter().for_each(|width| *width = 0);
+                Tensor::zeros(shape, DType::F32, &Device::Cpu)?
+            }
+        };
         Ok((features, self.decoder_states.forward(&hidden)?.to_dtype(DType::F32)?))
     }
 
@@ -237,12 +252,13 @@ impl WorldModel {
     /// # Shapes
     /// `[B, T, width]` each.
     fn read(&self, batch: &FragmentBatch) -> Result<(Tensor, Tensor)> {
-        let (fragments, steps, _) = batch.features.dims3()?;
+        let (fragments, steps, _) = batch.states.dims3()?;
         let tokens = self.tokens(&batch.features, &batch.states, &batch.actions, 0)?;
         let outputs = self.transformer.forward(&tokens)?;
-        let outputs = outputs.reshape((fragments, steps, MODALITIES, self.config.width))?;
+        let modalities = self.modalities();
+        let outputs = outputs.reshape((fragments, steps, modalities, self.config.width))?;
         let at = |modality: usize| outputs.narrow(2, modality, 1)?.squeeze(2)?.contiguous();
-        Ok((at(1)?, at(2)?))
+        Ok((at(modalities - 2)?, at(modalities - 1)?))
     }
 
     /// The same numbers in each row. A product with a column of ones, because its backward pass is a product too: summing

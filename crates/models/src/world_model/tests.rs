@@ -288,11 +288,34 @@ fn sizes_are_those_of_the_formula() {
 }
 
 #[test]
-fn a_dataset_without_features_is_refused() {
+fn a_dataset_without_cameras_is_read_by_states_and_actions_alone() {
+    let blind = Widths { features: 0, ..WIDTHS };
+    let config = WorldModelConfig { returns: true, imagined_share: 0.5, ..golden_config(Form::default()) };
+    let (parameters, model) = made(&config, blind);
+    assert_eq!(parameters.count(), config.parameters(blind));
+    let nothing = |rows: usize, steps: usize| Tensor::zeros((rows, steps, 0), DType::F32, &Device::Cpu).unwrap();
+    let batch = FragmentBatch { features: nothing(4, 4), ..random_batch(4, 4) };
+    let loss = model.loss(&batch, &random(1, &[4, 4, 8]), &[0, 0, 1, 1]).unwrap();
+    assert!(loss.terms.iter().all(|(name, _)| *name != "recon"), "there is nothing else to reconstruct than states");
+    let gradients = parameters.gradients(&loss.total.backward().unwrap()).unwrap();
+    assert!(gradients.iter().all(Option::is_some), "everything is trained");
+    assert_eq!(model.encode_fragment(&batch).unwrap().dims(), [4, 8]);
+
+    // It imagines from visited states, with a cache and without one, and the kernel compares what it imagined.
+    let start = crate::kernel::visited(&batch, 3, 5).unwrap();
+    let actions = random(8, &[3, 5, 3]);
+    let (cached, whole) =
+        (model.imagine(&start, &actions, None).unwrap(), model.imagine_uncached(&start, &actions, None).unwrap());
+    assert_eq!((cached.features.dims(), cached.states.dims()), (&[3, 5, 0][..], &[3, 5, 5][..]));
+    assert!(relative(&cached.states, &whole.states) < 1e-5);
+    let kernel = crate::kernel::KernelConfig { horizon: 4, samples: 2, ..Default::default() };
+    let signatures = crate::kernel::MonteCarlo::new(&model, &start, kernel).unwrap().signatures([Ok(batch)]).unwrap();
+    assert_eq!(signatures.len(), 4);
+
+    let nowhere = Widths { states: 0, ..blind };
     let mut parameters = Parameters::new(&Device::Cpu, Precision::F32, 1);
-    let config = WorldModelConfig::preset("tiny").unwrap();
-    let error = WorldModel::new(&mut parameters.root(), &config, Widths { features: 0, ..WIDTHS }).unwrap_err();
-    assert!(error.to_string().starts_with("the world model needs features"), "{error}");
+    let error = WorldModel::new(&mut parameters.root(), &config, nowhere).unwrap_err();
+    assert!(error.to_string().starts_with("the world model needs states"), "{error}");
 }
 
 #[test]

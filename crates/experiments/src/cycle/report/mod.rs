@@ -57,6 +57,9 @@ pub(super) struct ReportContext<'a> {
 pub(super) fn report(context: &ReportContext<'_>) -> Result<Report> {
     let ReportContext { prepared, settings, world, summary, library, .. } = context;
     let metrics = metrics::metrics(summary);
+    let (skills, no_pictures) = skills::skills(prepared, world)?;
+    let mut notes = notes::notes(summary);
+    notes.extend(no_pictures.map(|why| format!("Skills are shown without pictures: {why}.")));
     Ok(Report {
         schema: SCHEMA,
         run: overview::run(context),
@@ -64,7 +67,7 @@ pub(super) fn report(context: &ReportContext<'_>) -> Result<Report> {
         phases: overview::phase_names(prepared),
         iterations: iterations::iterations(summary),
         training: training::trainings(context.out, settings.cycle.iterations)?,
-        skills: skills::skills(prepared, world)?,
+        skills,
         map: Some(map::map(prepared, world)?),
         kernel: map::kernel(summary),
         episodes: episodes::episodes(prepared, world, library, settings)?,
@@ -72,6 +75,6 @@ pub(super) fn report(context: &ReportContext<'_>) -> Result<Report> {
         candidates: candidates::candidates(summary),
         arms: metrics::arms_of(&metrics),
         metrics,
-        notes: notes::notes(summary),
+        notes,
     })
 }

@@ -22,14 +22,14 @@ const QUALITY: u8 = 80;
 /// A segment of a demonstration: the place of the demonstration, and frames of the dataset.
 type Member = (usize, Range<usize>);
 
-/// All skills of the alphabet, in its order.
-pub(super) fn skills(prepared: &Prepared, world: &World) -> Result<Vec<Skill>> {
+/// All skills of the alphabet, in its order, and why pictures are missing, if they are. A run does not fail for want of them.
+pub(super) fn skills(prepared: &Prepared, world: &World) -> Result<(Vec<Skill>, Option<String>)> {
     let dataset = &prepared.source.dataset;
     let phases = dataset.columns().labels.get("phase");
     let robot = prepared.robot();
     let names = named_skills(prepared, &world.demonstrations, &world.corpus);
     let reader = FrameReader::new(dataset, FrameOptions::default());
-    let has_pictures = !dataset.roles().cameras.is_empty();
+    let mut no_pictures = prepared.source.missing_pictures();
     let mut found = Vec::new();
     for (skill, members) in world.corpus.alphabet.skills.iter().zip(members(world)) {
         let ranges: Vec<Range<usize>> = members.iter().map(|(_, frames)| frames.clone()).collect();
@@ -52,11 +52,11 @@ pub(super) fn skills(prepared: &Prepared, world: &World) -> Result<Vec<Skill>> {
                 .opening(dataset, 0)
                 .and_then(|_| mean_change(&ranges, |frame| robot.opening(dataset, frame).unwrap_or_default())),
             examples: examples
-                .map(|(at, frames)| example(prepared, world, &reader, at, &frames, has_pictures))
-                .collect::<Result<_>>()?,
+                .map(|(at, frames)| example(prepared, world, &reader, at, &frames, &mut no_pictures))
+                .collect(),
         });
     }
-    Ok(found)
+    Ok((found, no_pictures))
 }
 
 /// Segments of each skill, in the order of the demonstrations.
@@ -116,21 +116,27 @@ fn example(
     reader: &FrameReader<'_>,
     at: usize,
     frames: &Range<usize>,
-    has_pictures: bool,
-) -> Result<Example> {
+    no_pictures: &mut Option<String>,
+) -> Example {
     let demonstration = &world.demonstrations.all[at];
     let first = demonstration.frames.start;
     let (dataset, episode) = origin(prepared, demonstration.episode);
     let keys: Vec<(CameraId, FrameIndex)> =
         shown_frames(frames).into_iter().map(|frame| (CameraId(0), FrameIndex(frame))).collect();
-    let found = if has_pictures { reader.read(&keys)? } else { Vec::new() };
-    Ok(Example {
+    let mut found = Vec::new();
+    if no_pictures.is_none() {
+        match reader.read(&keys) {
+            Ok(frames) => found = frames,
+            Err(error) => *no_pictures = Some(error.to_string()),
+        }
+    }
+    Example {
         dataset,
         episode,
         first_frame: (frames.start - first) as u64,
         end_frame: (frames.end - first) as u64,
         pictures: found.iter().filter_map(|frame| frame.jpeg(QUALITY)).map(Picture).collect(),
-    })
+    }
 }
 
 #[cfg(test)]

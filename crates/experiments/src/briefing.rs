@@ -1,0 +1,115 @@
+//! What a user should know before anything is trained: how the data is divided, what is known of the robot, and what a run
+//! will have to do without.
+//!
+//! A run takes hours, and whoever looks at its report must not learn there that instructions were not understood or that a gate
+//! was inactive from the beginning. [`briefing`] says it all at the start, from the dataset alone.
+
+use std::collections::BTreeSet;
+
+use dataset::RobotLayout;
+use language::{Signature, TermStore, instruction};
+
+use crate::prepared::{Prepared, first_few};
+
+/// Sentences for the start of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Briefing {
+    /// What the run is about: data and robot.
+    pub lines: Vec<String>,
+    /// What differs from what a user may expect.
+    pub notes: Vec<String>,
+}
+
+/// What to say at the start of a run on a dataset.
+pub fn briefing(prepared: &Prepared) -> Briefing {
+    let mut lines = vec![data_line(prepared)];
+    lines.extend(robot_lines(&prepared.robot()));
+    let mut notes = prepared.notes.clone();
+    notes.extend(instruction_note(&instructions(prepared)));
+    if !prepared.has_rewards() {
+        notes.push(
+            "there are no rewards: the return gate is inactive, and candidates are judged by the other gates alone"
+                .to_owned(),
+        );
+    }
+    if !prepared.source.dataset.roles().cameras.is_empty()
+        && let Some(why) = prepared.source.missing_pictures()
+    {
+        notes.push(format!(
+            "the report will have no pictures, because they cannot be read: {why}; cached features are used"
+        ));
+    }
+    Briefing { lines, notes }
+}
+
+fn data_line(prepared: &Prepared) -> String {
+    let (split, dataset) = (&prepared.split, &prepared.source.dataset);
+    format!(
+        "{}: {} training and {} held-out episodes of {} tasks, {} frames per second",
+        prepared.source.name,
+        split.train.len(),
+        split.held_out.len(),
+        instructions(prepared).len(),
+        dataset.info().fps
+    )
+}
+
+/// What is known of the robot, one line for each part of it.
+fn robot_lines(robot: &RobotLayout) -> Vec<String> {
+    let gripper = robot.gripper.as_ref().map(|it| format!("gripper: action column {} ({})", it.column, it.evidence));
+    let position =
+        robot.position.as_ref().map(|it| format!("end effector: state columns {:?} ({})", it.columns, it.evidence));
+    let fingers = robot.fingers.as_ref().map(|it| format!("fingers: state columns {:?} ({})", it.columns, it.evidence));
+    [gripper, position, fingers].into_iter().flatten().map(|line| format!("robot, {line}")).collect()
+}
+
+/// The instructions of all episodes that are used, each once, in the order of tasks.
+fn instructions(prepared: &Prepared) -> Vec<String> {
+    let (split, dataset) = (&prepared.split, &prepared.source.dataset);
+    let used = split.train.iter().chain(&split.held_out).map(|episode| dataset.spans()[episode.at()].task);
+    let tasks: BTreeSet<_> = used.collect();
+    tasks.iter().filter_map(|task| dataset.tasks().get(task.at()).cloned()).collect()
+}
+
+/// Which instructions the grammar does not understand, and what becomes of them.
+fn instruction_note(instructions: &[String]) -> Option<String> {
+    let mut store = TermStore::new();
+    let base = Signature::standard(&mut store);
+    let is_unknown = |text: &&String| instruction::program(text, &mut store, &base).is_err();
+    let unknown: Vec<String> = instructions.iter().filter(is_unknown).cloned().collect();
+    let verb = if unknown.len() == 1 { "is" } else { "are" };
+    (!unknown.is_empty()).then(|| {
+        format!(
+            "{} of {} instructions {verb} not understood and {}: {}",
+            unknown.len(),
+            instructions.len(),
+            if unknown.len() == 1 {
+                "becomes one step, `instructed \"…\"`"
+            } else {
+                "become one step each, `instructed \"…\"`"
+            },
+            first_few(&unknown)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finding_8_instructions_that_are_not_understood_are_counted_and_named() {
+        let known = "pick up the milk and place it in the basket".to_owned();
+        assert_eq!(instruction_note(std::slice::from_ref(&known)), None);
+        let odd = |word: &str| format!("{word} {word} {word}");
+        let mut all = vec![known, odd("qwrtzl")];
+        assert_eq!(
+            instruction_note(&all).unwrap(),
+            "1 of 2 instructions is not understood and becomes one step, `instructed \"…\"`: `qwrtzl qwrtzl qwrtzl`"
+        );
+        all.extend(["xkcdq", "zzzyx", "brrrm"].map(odd));
+        let note = instruction_note(&all).unwrap();
+        assert!(note.starts_with("4 of 5 instructions are not understood and become one step each"), "{note}");
+        assert!(note.ends_with(" and 1 more"), "{note}");
+    }
+}
