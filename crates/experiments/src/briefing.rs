@@ -54,13 +54,22 @@ fn data_line(prepared: &Prepared) -> String {
     )
 }
 
-/// What is known of the robot, one line for each part of it.
+/// What is known of the robot, one line for each part of it, and then what is not known.
 fn robot_lines(robot: &RobotLayout) -> Vec<String> {
-    let gripper = robot.gripper.as_ref().map(|it| format!("gripper: action column {} ({})", it.column, it.evidence));
-    let position =
-        robot.position.as_ref().map(|it| format!("end effector: state columns {:?} ({})", it.columns, it.evidence));
-    let fingers = robot.fingers.as_ref().map(|it| format!("fingers: state columns {:?} ({})", it.columns, it.evidence));
-    [gripper, position, fingers].into_iter().flatten().map(|line| format!("robot, {line}")).collect()
+    let line = |group: &dataset::Group| {
+        let columns = match group.actions[..] {
+            [column] => format!("action column {column}"),
+            _ => format!("{} action columns", group.actions.len()),
+        };
+        let meaning = match (group.kind, group.control) {
+            (dataset::GroupKind::Gripper, _) => "opens and closes",
+            (_, dataset::Control::Absolute) => "positions to go to",
+            (_, dataset::Control::Relative) => "changes of position",
+            (_, dataset::Control::Velocity) => "velocities",
+        };
+        format!("robot, {}: {columns}, {meaning} ({})", group.name, group.evidence.join("; "))
+    };
+    robot.groups.iter().map(line).chain(robot.undecided.iter().map(|one| format!("robot: {one}"))).collect()
 }
 
 /// The instructions of all episodes that are used, each once, in the order of tasks.

@@ -207,7 +207,7 @@ impl Bench<'_> {
         };
         observer(Event::Stage { name, done: false });
         let Bench { prepared, demonstrations, cycle, .. } = self;
-        let corpus = Corpus::new(prepared, demonstrations, classes, &cycle.alphabet)?;
+        let corpus = Corpus::new(demonstrations, classes, &cycle.alphabet)?;
         let training = demonstrations.which(false);
         let subjects: Vec<Subject> = training.iter().map(|at| Subject::Motion(*at)).collect();
         let (training, subjects, corpus) = (&training, &subjects, &corpus);
@@ -240,7 +240,7 @@ impl Bench<'_> {
             tokens,
             skills: corpus.alphabet.skills.len(),
             phases: skill_phases(prepared, demonstrations, corpus)?,
-            replay: replay(prepared, demonstrations, corpus)?,
+            replay: replay(demonstrations, corpus)?,
             of_several_motions: entries.iter().filter(|entry| entry.motions > 1).count(),
             entries,
             rewritten: (calling(false), calling(true)),

@@ -56,6 +56,8 @@ pub struct HeldOut {
     pub phases: Option<Vec<i64>>,
     /// The phase of each frame of each held-out episode that has fragments, where the dataset has phases.
     pub episodes: Option<Vec<Vec<i64>>>,
+    /// Frames by which a boundary may be off.
+    pub tolerance: usize,
     /// k: how many tasks are in the probe.
     pub clusters: usize,
 }
@@ -109,7 +111,15 @@ impl Prepared {
             index.episodes().iter().map(|episode| phases[spans[episode.at()].frames.clone()].to_vec()).collect()
         });
         let clusters = tasks.iter().collect::<BTreeSet<_>>().len();
-        let held_out = HeldOut { probe: drawn, tasks, phases, episodes, clusters, index };
+        let held_out = HeldOut {
+            tolerance: crate::scores::tolerance(source.dataset.info().fps),
+            probe: drawn,
+            tasks,
+            phases,
+            episodes,
+            clusters,
+            index,
+        };
         Ok(Prepared { split, training, held_out, scales, notes, source, tables: Tables::default() })
     }
 

@@ -25,7 +25,7 @@ pub use self::calibration::{Bin, Calibration, Errors, auc};
 pub use self::plot::calibration_plot;
 pub use self::worth::{Kind, Worth};
 use crate::amortizer_phase::Teacher;
-use crate::cycle::demonstrations::Demonstrations;
+use crate::cycle::robot::action_layout;
 use crate::cycle::settings::CycleSettings;
 use crate::cycle::verifier::{Trial, Verifier};
 use crate::error::{Error, Result};
@@ -150,7 +150,7 @@ pub fn compare_returns(
         discount: record.model.discount,
         predicts_returns: true,
     };
-    let layout = Demonstrations::new(prepared, &options.cycle.segments)?.layout;
+    let layout = action_layout(&prepared.source.dataset)?;
     let episodes = Episodes {
         spans: dataset.spans(),
         held_out: &prepared.split.held_out,

@@ -3,7 +3,7 @@
 //! KMeans with k = the number of tasks (ten restarts) and HDBSCAN (10, 5; its noise is one more class) cluster the probe;
 //! NMI, AMI, ARI and purity compare the clusters with tasks and with phases. The boundary F1 asks where an episode changes:
 //! every fragment of it goes to the nearest centre of KMeans, a frame has the cluster of the fragment around it, and changes
-//! of cluster are matched with changes of phase at most [`TOLERANCE`] frames away.
+//! of cluster are matched with changes of phase at most [`TOLERANCE`] seconds away.
 
 use clustering::{
     Contingency, HdbscanConfig, KMeansConfig, Points, boundary_f1, hdbscan, kmeans, nearest_centres, silhouette,
@@ -14,8 +14,13 @@ use crate::embeddings::Embeddings;
 use crate::error::Result;
 use crate::prepared::HeldOut;
 
-/// Frames by which a boundary may be off: a quarter of a fragment.
-pub const TOLERANCE: usize = 4;
+/// Seconds by which a boundary may be off.
+pub const TOLERANCE: f64 = 0.2;
+
+/// Frames by which a boundary may be off at a rate of frames per second.
+pub fn tolerance(fps: f64) -> usize {
+    (TOLERANCE * fps).round() as usize
+}
 
 /// Clusters against labels.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,7 +74,7 @@ pub fn scores(embeddings: &Embeddings, held_out: &HeldOut, seed: u64) -> Result<
     if let Some(phases) = &held_out.episodes {
         let centres = Points::new(&found.centres, embeddings.width)?;
         let labels = nearest_centres(Points::new(&embeddings.values, embeddings.width)?, centres)?;
-        by_kmeans.boundary_f1 = Some(boundary_f1(phases, &frames(&labels, held_out), TOLERANCE)?.f1);
+        by_kmeans.boundary_f1 = Some(boundary_f1(phases, &frames(&labels, held_out), held_out.tolerance)?.f1);
     }
     let dense = hdbscan(points, &HdbscanConfig::default())?;
     let by_hdbscan = clustered(points, &dense.labels, dense.clusters, held_out)?;

@@ -1,7 +1,7 @@
 //! Windows of k actions, as D_φ takes them: the first k of a fragment, or k of a segment of a demonstration.
 //!
 //! Segments are of any length. Of a longer one the k middle actions count; a shorter one is done and then held still
-//! ([`stillness`]). The amortizer is trained on such windows as well as on those of fragments, so that it is accurate where
+//! ([`skills::ActionLayout::stillness`]). The amortizer is trained on such windows as well as on those of fragments, so that it is accurate where
 //! the loop uses it. Each action goes with the frame that it was recorded at, for forms of the kernel that read states or
 //! features too; actions that hold still go with the last frame.
 
@@ -55,7 +55,7 @@ impl Windows {
             let seen = first..own.end.min(first + steps);
             let actions = rows(&prepared.source.dataset, &seen)?;
             values.extend_from_slice(actions.values());
-            let held = stillness(&demonstrations.layout, actions.rows().last().unwrap_or_default());
+            let held = demonstrations.layout.stillness(actions.rows().last().unwrap_or_default());
             (seen.len()..steps).for_each(|_| values.extend_from_slice(&held));
             frames.extend((0..steps).map(|step| (first + step).min(seen.end.saturating_sub(1))));
         }
@@ -126,22 +126,5 @@ impl Windows {
     fn select(&self, places: &[usize]) -> Result<Tensor> {
         let rows: Vec<u32> = places.iter().map(|at| *at as u32).collect();
         Ok(self.actions.index_select(&Tensor::from_vec(rows, places.len(), self.actions.device())?, 0)?)
-    }
-}
-
-/// No motion, the gripper as it was.
-pub(crate) fn stillness(layout: &skills::ActionLayout, last: &[f32]) -> Vec<f32> {
-    (0..layout.width)
-        .map(|column| if Some(column) == layout.gripper { last.get(column).copied().unwrap_or(0.0) } else { 0.0 })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stillness_holds_the_gripper() {
-        assert_eq!(stillness(&skills::ActionLayout::default(), &[1.0; 7]), [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
     }
 }

@@ -57,6 +57,7 @@ mod encode;
 mod episode;
 mod error;
 mod expand;
+mod fast;
 mod grid;
 mod layout;
 mod library;

@@ -32,6 +32,9 @@ use crate::layout::{ActionLayout, Control};
 /// Samples per second of what is segmented, about.
 pub const RATE: f64 = 20.0;
 
+/// A column whose noise is this share of its power or more is left out.
+const MOSTLY: f64 = 0.5;
+
 /// What a segment is taken to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -97,11 +100,10 @@ pub fn segment(
         at_least(name, value, 0.0, "a finite number that is not negative")?;
     }
     at_least("longest_bell", config.longest_bell, 0.0, "a finite number that is not negative")?;
-    let columns = velocities(episode, layout, config.speed_weight);
-    let noise: Vec<f64> = columns.iter().map(|column| noise_of(column)).collect();
+    let (columns, noise) = velocities(episode, layout, config.speed_weight);
     let mut segments = Vec::new();
     for stretch in stretches(episode, config.gripper_cuts) {
-        let found = Samples::new(&columns, &stretch, layout.fps).partition(&noise, config);
+        let found = Samples::new(&columns, &stretch, layout.fps).partition(noise, config);
         segments.extend(found.into_iter().map(|part| stretch.start + part.start..stretch.start + part.end));
     }
     Ok(segments)
@@ -121,17 +123,25 @@ fn stretches(episode: &Episode, cuts: bool) -> Vec<Range<usize>> {
     found
 }
 
-/// The velocity of every coordinate as a share of its fast motions, and the speed.
-fn velocities(episode: &Episode, layout: &ActionLayout, speed_weight: f64) -> Vec<Vec<f64>> {
-    let mut columns = Vec::new();
+/// The velocity of every coordinate as a share of its fast motions, and the speed; and the variance of their noise. What is
+/// mostly noise is left out: a part of the robot that stands still says nothing about motions.
+fn velocities(episode: &Episode, layout: &ActionLayout, speed_weight: f64) -> (Vec<Vec<f64>>, f64) {
+    let stride = stride(layout.fps);
+    let (mut columns, mut noise) = (Vec::new(), 0.0);
     for (at, group) in layout.groups.iter().enumerate() {
         let rate = if group.control == Control::Absolute { layout.fps } else { 1.0 };
         for dim in 0..group.dims() {
-            // What never moves fast is noise, which must not be blown up.
-            let fast = group.fast.get(dim).copied().filter(|fast| *fast > 1e-9);
-            let Some(fast) = fast else { continue };
-            columns
-                .push(episode.commands(at, dim).into_iter().map(|command| command * rate / fast).collect::<Vec<f64>>());
+            let fast = group.fast.get(dim).copied().unwrap_or(0.0);
+            let column: Vec<f64> =
+                episode.commands(at, dim).into_iter().map(|command| command * rate / fast.max(1e-9)).collect();
+            let sampled: Vec<f64> =
+                column.chunks(stride).map(|rows| rows.iter().sum::<f64>() / rows.len() as f64).collect();
+            let own = noise_of(&sampled);
+            let power = sampled.iter().map(|value| value * value).sum::<f64>() / sampled.len().max(1) as f64;
+            if fast > 1e-9 && own < MOSTLY * power {
+                noise += own;
+                columns.push(column);
+            }
         }
     }
     if speed_weight > 0.0 {
@@ -139,7 +149,12 @@ fn velocities(episode: &Episode, layout: &ActionLayout, speed_weight: f64) -> Ve
         let speeds = (0..episode.len()).map(|row| speed_weight * speed(row)).collect();
         columns.push(speeds);
     }
-    columns
+    (columns, noise)
+}
+
+/// Rows of one sample.
+fn stride(fps: f64) -> usize {
+    ((fps / RATE).round() as usize).max(1)
 }
 
 /// The variance of a signal's noise, from the median of its second differences.
@@ -171,7 +186,7 @@ struct Samples {
 
 impl Samples {
     fn new(columns: &[Vec<f64>], stretch: &Range<usize>, fps: f64) -> Samples {
-        let stride = ((fps / RATE).round() as usize).max(1);
+        let stride = stride(fps);
         let (rows, width) = (stretch.len(), columns.len());
         let count = rows.div_ceil(stride);
         let mut moments = vec![[0.0; 5]; (count + 1) * width];
@@ -196,7 +211,7 @@ impl Samples {
     }
 
     /// Optimal partitioning: F(e) = min over s of F(s) + cost(s, e) + penalty. Ranges of rows of the stretch.
-    fn partition(&self, noise: &[f64], config: &SegmentConfig) -> Vec<Range<usize>> {
+    fn partition(&self, noise: f64, config: &SegmentConfig) -> Vec<Range<usize>> {
         let samples = |seconds: f64| (seconds / self.seconds).round();
         let least = (samples(config.least) as usize).max(1);
         let longest = match config.model {
@@ -206,9 +221,8 @@ impl Samples {
         if self.count < 2 * least {
             return std::iter::once(0..self.rows).collect();
         }
-        // What the best of `count` cuts saves in noise alone: 2 ln n of the variance, in every column. Averaging over the
-        // rows of a sample takes as much of the variance as it adds seconds to the sample.
-        let saved = 2.0 * (self.count as f64).ln() * noise.iter().sum::<f64>() * self.seconds / self.stride as f64;
+        // What the best of `count` cuts saves in noise alone: 2 ln n of the variance, in every column.
+        let saved = 2.0 * (self.count as f64).ln() * noise * self.seconds;
         let penalty = config.penalty + config.noise * saved;
         let shapes = Bells::new(longest);
         let mut best = vec![f64::INFINITY; self.count + 1];

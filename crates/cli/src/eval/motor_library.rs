@@ -99,7 +99,7 @@ fn skills_table(report: &MotorReport) -> String {
         ("purity", Align::Right),
         ("NMI phase", Align::Right),
         ("boundary F1", Align::Right),
-        ("path error", Align::Right),
+        ("replay error", Align::Right),
     ];
     let row = |library: &SkillLibrary| {
         let phases = library.phases;
@@ -115,7 +115,7 @@ fn skills_table(report: &MotorReport) -> String {
             maybe(phases.map(|phases| phases.purity)),
             maybe(phases.map(|phases| phases.nmi)),
             maybe(phases.map(|phases| phases.boundary_f1)),
-            format!("{:.3}", library.replay.path_error),
+            format!("{:.3}", library.replay.action_error),
         ]
     };
     table(&columns, &report.skills.iter().map(row).collect::<Vec<_>>())

@@ -17,11 +17,12 @@ use std::path::Path;
 use dataset::{Dataset, EpisodeId, RobotLayout};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use skills::{SegmentConfig, Skill, SkillAlphabet, SkillId, SkillMotion, skill_name};
+use skills::{Episode, SegmentConfig, Skill, SkillAlphabet, SkillId, SkillMotion, segment, skill_name};
 
 use super::corpus::Corpus;
-use super::demonstrations::{Demonstrations, rows, segments_of};
+use super::demonstrations::Demonstrations;
 use super::driver::SKILLS;
+use super::robot::episode;
 use crate::error::{Error, Result};
 use crate::prepared::Prepared;
 use crate::run_dir::{CONFIG, read_json};
@@ -90,8 +91,8 @@ pub trait SegmentLabeller {
     /// How it decides, in words for people, such as `the nearest skill`.
     fn method(&self) -> &str;
 
-    /// The skill of each segment, given by frames of the dataset; `None` where no skill fits.
-    fn skills(&self, dataset: &Dataset, segments: &[Range<usize>]) -> Result<Vec<Option<SkillId>>>;
+    /// The skill of each segment of an episode, given by its rows; `None` where no skill fits.
+    fn skills(&self, episode: &Episode, segments: &[Range<usize>]) -> Result<Vec<Option<SkillId>>>;
 }
 
 /// Labels a segment by the skill that replays its actions best under its gripper command.
@@ -102,8 +103,8 @@ impl SegmentLabeller for NearestSkill<'_> {
         "the skill that replays its actions best"
     }
 
-    fn skills(&self, dataset: &Dataset, segments: &[Range<usize>]) -> Result<Vec<Option<SkillId>>> {
-        segments.iter().map(|segment| Ok(self.0.nearest(rows(dataset, segment)?)?)).collect()
+    fn skills(&self, episode: &Episode, segments: &[Range<usize>]) -> Result<Vec<Option<SkillId>>> {
+        segments.iter().map(|segment| Ok(self.0.nearest(&episode.motion(segment)?))).collect()
     }
 }
 
@@ -175,9 +176,14 @@ impl RunSkills {
                 }
                 None => {
                     labelled += 1;
-                    let segments = segments_of(dataset, &span.frames, &self.alphabet.layout, &self.segments)?;
-                    let found = labeller.skills(dataset, &segments)?;
-                    segments.into_iter().zip(found).filter_map(|(frames, skill)| Some((frames, skill?.0))).collect()
+                    let motions = episode(dataset, &span.frames, &self.alphabet.layout)?;
+                    let segments = segment(&motions, &self.alphabet.layout, &self.segments)?;
+                    let found = labeller.skills(&motions, &segments)?;
+                    let first = span.frames.start;
+                    let placed = |(rows, skill): (Range<usize>, Option<SkillId>)| {
+                        Some((first + rows.start..first + rows.end, skill?.0))
+                    };
+                    segments.into_iter().zip(found).filter_map(placed).collect()
                 }
             };
             for (frames, skill) in found {
@@ -274,7 +280,7 @@ fn motion(dataset: &Dataset, robot: &RobotLayout, skill: &Skill, members: &[Rang
         distance: moved.as_ref().map(|moved| moved.iter().map(length).sum::<f64>() / count),
         opening,
         opening_share: opening.filter(|_| range > 0.0).map(|opening| opening / range),
-        closed: skill.closed.zip(closes_above).map(|(above, closes)| above == closes),
+        closed: closes_above.and(skill.closed.first().copied()),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::embeddings::Embeddings;
 use crate::error::Result;
 use crate::prepared::{Prepared, commonest};
 use crate::reference::Reference;
-use crate::scores::{Agreement, TOLERANCE, agreement as scored};
+use crate::scores::{Agreement, agreement as scored, tolerance};
 
 /// The form of D_φ that the loop uses, compared with the Monte-Carlo reference on held-out segments.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -126,5 +126,5 @@ pub fn class_phases(
     let (held_out, segments) = held_out_segments(demonstrations);
     let truth: Vec<&[i64]> = held_out.iter().map(|at| &phases[demonstrations.all[*at].frames.clone()]).collect();
     let labels: Vec<Vec<i64>> = held_out.iter().map(|at| classes.labels_of(*at)).collect();
-    Ok(Some(score_phases(&truth, &segments, &labels, TOLERANCE)?))
+    Ok(Some(score_phases(&truth, &segments, &labels, tolerance(demonstrations.layout.fps))?))
 }

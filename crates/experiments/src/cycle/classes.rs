@@ -19,8 +19,6 @@ use crate::prepared::Prepared;
 use crate::reference::Reference;
 use crate::windows::Windows;
 
-pub(super) use crate::windows::stillness;
-
 /// Pairs that ε_t is estimated from.
 const PAIRS: usize = 20_000;
 

@@ -2,29 +2,23 @@
 //!
 //! Every demonstration has two programs, and one library serves both. The *task* comes from the instruction by the grammar
 //! of `language`; a sentence that it does not know becomes `instructed "the sentence"`, so that no demonstration is lost.
-//! The *motion* is the row of skills that its segments are, `seq[skill_3 twist[…] 12, …]`.
+//! The *motion* is the row of skills that its segments are, each with where it ends: `seq[skill_3 pose[…], …]`.
 //!
 //! **What is done at a frame.** The policy learns, for each frame, a program that covers the next H segments (setting
 //! `horizon_segments`), with a library and without one: the horizon is counted in segments, never in parts of a program, so
-//! that both arms know equally much of what comes. The first segment is the one that the frame lies in, and its call holds
-//! what is left of it: the displacement still to come and the remaining steps, both on the grid of the alphabet
-//! ([`skills::SkillAlphabet::rest`]). A program thus never speaks of what is over.
-//!
-//! That makes one program for each frame, and few are equal, because most steps move: the 2 226 frames of the embedded dataset
-//! have 1 995 different programs. Writing and compiling them takes about a second for each library in a development build
-//! (measured by the test `programs`, with other work on the machine); nothing else grows with the number of frames.
+//! that both arms know equally much of what comes. The first segment is the one that the frame lies in. Its call says where it
+//! ends, as a position and never as a distance from a start that is over, so **it is the same program at every frame of a
+//! segment**; only the base of a robot that does not know where it is has a distance left to go.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use compression::{Compiled, Library, Programs, Strategy, compile};
 use language::{Signature, TermId, TermStore, TypeId, evaluate};
-use skills::{AlphabetConfig, SkillAlphabet, SkillCall, rows_of};
+use skills::{AlphabetConfig, Position, SkillAlphabet, SkillCall, Written as Calls};
 
 use super::classes::Classes;
-use super::demonstrations::{Demonstrations, rows};
+use super::demonstrations::Demonstrations;
 use crate::error::{Error, Result};
-use crate::prepared::Prepared;
 
 /// The primitive for sentences that the grammar does not know.
 const INSTRUCTED: (&str, &str, &str) = ("instructed", "Lang -> Motion", "do what the sentence says");
@@ -45,6 +39,8 @@ pub struct Corpus {
     pub motions: Vec<TermId>,
     /// For each demonstration the calls of its motion, one for each segment.
     pub calls: Vec<Vec<SkillCall>>,
+    /// For each demonstration the position before each of its calls, on the grid.
+    pub positions: Vec<Vec<Position>>,
     /// For each demonstration and each of its frames the segment that is under way there.
     pub under_way: Vec<Vec<UnderWay>>,
     /// Instructions that the grammar does not know, and why.
@@ -52,11 +48,11 @@ pub struct Corpus {
 }
 
 /// The segment that a frame lies in.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct UnderWay {
     /// Its place in the demonstration.
     pub segment: usize,
-    /// What is left of its call from the frame on.
+    /// Its call as it is from the frame on.
     pub rest: SkillCall,
 }
 
@@ -71,33 +67,25 @@ pub enum Subject {
 
 impl Corpus {
     /// Writes the programs of all demonstrations.
-    pub fn new(
-        prepared: &Prepared,
-        demonstrations: &Demonstrations,
-        classes: &Classes,
-        config: &AlphabetConfig,
-    ) -> Result<Corpus> {
+    pub fn new(demonstrations: &Demonstrations, classes: &Classes, config: &AlphabetConfig) -> Result<Corpus> {
         let labels: Vec<Vec<i64>> = (0..demonstrations.all.len()).map(|at| classes.labels_of(at)).collect();
-        Corpus::with_labels(prepared, demonstrations, &labels, config)
+        Corpus::with_labels(demonstrations, &labels, config)
     }
 
     /// Writes the programs of all demonstrations, given the class of each segment of each of them.
     pub fn with_labels(
-        prepared: &Prepared,
         demonstrations: &Demonstrations,
         labels: &[Vec<i64>],
         config: &AlphabetConfig,
     ) -> Result<Corpus> {
-        let dataset = &prepared.source.dataset;
         let mut store = TermStore::new();
         let mut base = Signature::standard(&mut store);
         let (name, scheme, meaning) = INSTRUCTED;
         base.declare(&mut store, name, scheme, meaning).map_err(|error| unexpected(&error))?;
-        let alphabet = alphabet(prepared, demonstrations, labels, config)?;
+        let alphabet = alphabet(demonstrations, labels, config)?;
         alphabet.declare(&mut store, &mut base)?;
 
-        let (mut tasks, mut motions, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut calls, mut under_way) = (Vec::new(), Vec::new());
+        let (mut tasks, mut unknown, mut written) = (Vec::new(), Vec::new(), Vec::new());
         for (at, demonstration) in demonstrations.all.iter().enumerate() {
             tasks.push(match language::instruction::program(&demonstration.instruction, &mut store, &base) {
                 Ok(term) => term,
@@ -110,20 +98,21 @@ impl Corpus {
                     store.call(name, &[sentence]).map_err(|error| unexpected(&error))?
                 }
             });
-            let episode = rows(dataset, &demonstration.frames)?;
-            let own: Vec<Range<usize>> = demonstration
-                .segments
-                .iter()
-                .map(|one| one.start - demonstration.frames.start..one.end - demonstration.frames.start)
-                .collect();
+            let (episode, own) = (&demonstrations.episodes[at], demonstrations.rows_of(at));
             let known = known(&alphabet, episode, &own, &labels[at])?;
-            let found = alphabet.encode(episode, &own, &known)?;
-            motions.push(alphabet.program(&mut store, &found)?);
-            under_way.push(rests(&alphabet, episode, &own, &found)?);
-            calls.push(found);
+            written.push(Calls { start: alphabet.start(episode), calls: alphabet.encode(episode, &own, &known)? });
+        }
+        alphabet.shorten(&mut written, &demonstrations.which(false))?;
+        let (mut motions, mut calls, mut positions, mut under_way) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (at, Calls { start, calls: own }) in written.into_iter().enumerate() {
+            motions.push(alphabet.program(&mut store, &own)?);
+            let before = positions_before(&alphabet, start, &own)?;
+            under_way.push(rests(&alphabet, demonstrations, at, &own, &before)?);
+            positions.push(before);
+            calls.push(own);
         }
         let task_steps = tasks.iter().map(|task| steps_of(&mut store, &base, *task)).collect::<Result<_>>()?;
-        Ok(Corpus { store, base, alphabet, tasks, task_steps, motions, calls, under_way, unknown })
+        Ok(Corpus { store, base, alphabet, tasks, task_steps, motions, calls, positions, under_way, unknown })
     }
 
     /// What there are programs about in some demonstrations: first all tasks, then all motions.
@@ -161,10 +150,9 @@ impl Corpus {
         let mut at_frames: Vec<Vec<usize>> = Vec::with_capacity(self.calls.len());
         for (calls, under_way) in self.calls.iter().zip(&self.under_way) {
             let mut own = Vec::with_capacity(under_way.len());
-            for &UnderWay { segment, rest } in under_way {
+            for UnderWay { segment, rest } in under_way {
                 let end = segment.saturating_add(horizon.max(1)).min(calls.len());
-                let stretch: Vec<SkillCall> =
-                    std::iter::once(rest).chain(calls[segment + 1..end].iter().copied()).collect();
+                let stretch: Vec<SkillCall> = std::iter::once(rest).chain(&calls[segment + 1..end]).cloned().collect();
                 let term = self.alphabet.program(&mut store, &stretch)?;
                 own.push(*places.entry(term).or_insert_with(|| {
                     distinct.push(term);
@@ -209,18 +197,31 @@ pub struct Written {
     pub now: Vec<Vec<TermId>>,
 }
 
-/// For each frame of an episode its segment, and what is left of that segment's call.
+/// The position before each call.
+fn positions_before(alphabet: &SkillAlphabet, start: Position, calls: &[SkillCall]) -> Result<Vec<Position>> {
+    let mut position = start;
+    let mut before = Vec::with_capacity(calls.len());
+    for call in calls {
+        before.push(position.clone());
+        alphabet.advance(&mut position, call)?;
+    }
+    Ok(before)
+}
+
+/// For each frame of an episode its segment, and that segment's call as it is from the frame on.
 fn rests(
     alphabet: &SkillAlphabet,
-    episode: clustering::Points<'_>,
-    segments: &[Range<usize>],
+    demonstrations: &Demonstrations,
+    at: usize,
     calls: &[SkillCall],
+    before: &[Position],
 ) -> Result<Vec<UnderWay>> {
+    let episode = &demonstrations.episodes[at];
     let mut found = Vec::with_capacity(episode.len());
-    for (segment, (frames, call)) in segments.iter().zip(calls).enumerate() {
-        for frame in frames.clone() {
-            let done = rows_of(episode, &(frames.start..frame))?;
-            found.push(UnderWay { segment, rest: alphabet.rest(call, done, frames.end - frame)? });
+    for (segment, (rows, call)) in demonstrations.rows_of(at).iter().zip(calls).enumerate() {
+        let whole = alphabet.anchored(call, &before[segment])?;
+        for row in rows.clone() {
+            found.push(UnderWay { segment, rest: alphabet.rest(&whole, episode, rows, row)? });
         }
     }
     Ok(found)
@@ -231,35 +232,31 @@ fn steps_of(store: &mut TermStore, signature: &Signature, term: TermId) -> Resul
 }
 
 /// Skills from the segments of the training demonstrations.
-fn alphabet(
-    prepared: &Prepared,
-    demonstrations: &Demonstrations,
-    labels: &[Vec<i64>],
-    config: &AlphabetConfig,
-) -> Result<SkillAlphabet> {
+fn alphabet(demonstrations: &Demonstrations, labels: &[Vec<i64>], config: &AlphabetConfig) -> Result<SkillAlphabet> {
     let (mut segments, mut own) = (Vec::new(), Vec::new());
-    for id in demonstrations.segments_of(&demonstrations.which(false)) {
-        segments.push(rows(&prepared.source.dataset, &demonstrations.frames(id))?);
-        own.push(labels[id.demonstration][id.segment]);
+    for at in demonstrations.which(false) {
+        for (rows, label) in demonstrations.rows_of(at).iter().zip(&labels[at]) {
+            segments.push(demonstrations.episodes[at].motion(rows)?);
+            own.push(*label);
+        }
     }
-    Ok(SkillAlphabet::fit(&segments, &own, demonstrations.layout, config)?)
+    Ok(SkillAlphabet::fit(&segments, &own, demonstrations.layout.clone(), config)?)
 }
 
 /// Labels that the alphabet knows under the segments' gripper commands: a held-out segment may combine a class and a command
 /// that no training segment does, and then is the skill that its motion is nearest to.
 fn known(
     alphabet: &SkillAlphabet,
-    episode: clustering::Points<'_>,
-    segments: &[Range<usize>],
+    episode: &skills::Episode,
+    segments: &[std::ops::Range<usize>],
     labels: &[i64],
 ) -> Result<Vec<i64>> {
-    let one = |(segment, label): (&Range<usize>, &i64)| -> Result<i64> {
-        let own = rows_of(episode, segment)?;
-        if alphabet.skill_of(own, *label).is_ok() {
+    let one = |(segment, label): (&std::ops::Range<usize>, &i64)| -> Result<i64> {
+        let motion = episode.motion(segment)?;
+        if alphabet.skill_of(&motion, *label).is_ok() {
             return Ok(*label);
         }
-        let nearest = alphabet.nearest(own)?;
-        Ok(nearest.map_or(*label, |skill| alphabet.skills[skill.0].label))
+        Ok(alphabet.nearest(&motion).map_or(*label, |skill| alphabet.skills[skill.0].label))
     };
     segments.iter().zip(labels).map(one).collect()
 }

@@ -5,13 +5,11 @@ use std::ops::Range;
 use clustering::Points;
 use dataset::{Dataset, EpisodeId};
 use serde::{Deserialize, Serialize};
-use skills::{ActionLayout, SegmentConfig, segment};
+use skills::{ActionLayout, Episode, SegmentConfig, segment};
 
-use crate::error::{Error, Result};
+use super::robot::{action_layout, episode};
+use crate::error::Result;
 use crate::prepared::Prepared;
-
-/// The axes of a twist, which is what a skill takes.
-const MAX_AXES: usize = 6;
 
 /// One episode, cut at its change points.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +42,8 @@ pub struct SegmentId {
 pub struct Demonstrations {
     /// One for each episode of the split, in their order.
     pub all: Vec<Demonstration>,
+    /// The motions of each.
+    pub episodes: Vec<Episode>,
     /// Which column of an action is what.
     pub layout: ActionLayout,
 }
@@ -52,26 +52,28 @@ impl Demonstrations {
     /// Cuts the episodes of a dataset.
     pub fn new(prepared: &Prepared, config: &SegmentConfig) -> Result<Demonstrations> {
         let dataset = &prepared.source.dataset;
-        let layout = action_layout(prepared)?;
-        let cut = |(at, span): (usize, &dataset::EpisodeSpan)| -> Result<Demonstration> {
-            let frames = span.frames.clone();
-            let episode = EpisodeId(at as u32);
-            Ok(Demonstration {
-                episode,
-                instruction: dataset.tasks().get(span.task.0 as usize).cloned().unwrap_or_default(),
-                held_out: prepared.split.held_out.contains(&episode),
-                segments: segments_of(dataset, &frames, &layout, config)?,
-                frames,
-            })
-        };
+        let layout = action_layout(dataset)?;
         let split = &prepared.split;
-        let is_used = |at: usize| {
-            let episode = EpisodeId(at as u32);
-            split.train.binary_search(&episode).is_ok() || split.held_out.binary_search(&episode).is_ok()
-        };
-        let spans = dataset.spans().iter().enumerate().filter(|(at, _)| is_used(*at));
-        let all: Result<Vec<Demonstration>> = spans.map(cut).collect();
-        Ok(Demonstrations { all: all?, layout })
+        let (mut all, mut episodes) = (Vec::new(), Vec::new());
+        for (at, span) in dataset.spans().iter().enumerate() {
+            let id = EpisodeId(at as u32);
+            let held_out = split.held_out.binary_search(&id).is_ok();
+            if !held_out && split.train.binary_search(&id).is_err() {
+                continue;
+            }
+            let frames = span.frames.clone();
+            let motions = episode(dataset, &frames, &layout)?;
+            let found = segment(&motions, &layout, config)?;
+            all.push(Demonstration {
+                episode: id,
+                instruction: dataset.tasks().get(span.task.0 as usize).cloned().unwrap_or_default(),
+                held_out,
+                segments: found.into_iter().map(|one| frames.start + one.start..frames.start + one.end).collect(),
+                frames,
+            });
+            episodes.push(motions);
+        }
+        Ok(Demonstrations { all, episodes, layout })
     }
 
     /// The training demonstrations, or the held-out ones.
@@ -92,6 +94,12 @@ impl Demonstrations {
         self.all[id.demonstration].segments[id.segment].clone()
     }
 
+    /// The segments of a demonstration as rows of its episode.
+    pub fn rows_of(&self, demonstration: usize) -> Vec<Range<usize>> {
+        let one = &self.all[demonstration];
+        one.segments.iter().map(|part| part.start - one.frames.start..part.end - one.frames.start).collect()
+    }
+
     /// The segment of a demonstration that a frame lies in.
     pub fn segment_at(&self, demonstration: usize, frame: usize) -> usize {
         let segments = &self.all[demonstration].segments;
@@ -103,51 +111,4 @@ impl Demonstrations {
 pub(crate) fn rows<'a>(dataset: &'a Dataset, frames: &Range<usize>) -> Result<Points<'a>> {
     let actions = &dataset.columns().actions;
     Ok(Points::new(&actions.values[frames.start * actions.width..frames.end * actions.width], actions.width)?)
-}
-
-/// Cuts an episode, given by its frames, into segments of frames of the dataset.
-pub fn segments_of(
-    dataset: &Dataset,
-    frames: &Range<usize>,
-    layout: &ActionLayout,
-    config: &SegmentConfig,
-) -> Result<Vec<Range<usize>>> {
-    let states = &dataset.columns().states;
-    let states = Points::new(states.rows(frames.clone()), states.width)?;
-    let found = segment(rows(dataset, frames)?, Some(states), layout, config)?;
-    Ok(found.into_iter().map(|one| frames.start + one.start..frames.start + one.end).collect())
-}
-
-/// Which column of an action is what, as far as it is known: without a known gripper all columns are axes. Commands that
-/// stay within ±1 are taken to be limited to that.
-///
-/// # Errors
-/// If there are more axes than a skill has arguments for.
-pub fn action_layout(prepared: &Prepared) -> Result<ActionLayout> {
-    let actions = &prepared.source.dataset.columns().actions;
-    let limited = actions.values.iter().all(|value| value.abs() <= 1.0 + 1e-6);
-    let robot = prepared.robot();
-    let gripper = robot.grippers().next();
-    let layout = ActionLayout {
-        width: actions.width,
-        gripper: gripper.and_then(|group| group.actions.first().copied()),
-        closed_above: gripper.and_then(|group| group.gripper.as_ref()).map_or(0.0, |gripper| gripper.threshold),
-        limit: if limited { Some(1.0) } else { None },
-    };
-    let axes = layout.axes().len();
-    if axes <= MAX_AXES {
-        return Ok(layout);
-    }
-    let why = match gripper {
-        Some(gripper) => gripper.evidence.join("; "),
-        None => {
-            "none of them is known to be the gripper's: neither is one called `gripper` in `meta/info.json`, nor does \
-                 one alone take only two values"
-                .to_owned()
-        }
-    };
-    Err(Error::Mismatch(format!(
-        "actions of {} columns have {axes} axes, and skills have at most {MAX_AXES}; {why}",
-        actions.width
-    )))
 }

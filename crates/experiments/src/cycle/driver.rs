@@ -32,7 +32,7 @@ use super::annotation::{ANNOTATION, RunAnnotation};
 use super::class_scores::{kernel_agreement, matched_scores};
 use super::classes::Classes;
 use super::corpus::{Corpus, Written};
-use super::demonstrations::{Demonstrations, action_layout};
+use super::demonstrations::Demonstrations;
 use super::gates::{Gates, RecordedCalls};
 use super::refactoring::{Grown, grown, read};
 use super::report::{ReportContext, report};
@@ -68,8 +68,6 @@ pub mod arms {
 
 /// Makes a run, or resumes one. `None` if the user interrupted it.
 pub fn run(prepared: &Prepared, settings: &RunSettings, options: RunOptions<'_>) -> Result<Option<RunSummary>> {
-    // Actions that skills cannot be made of are refused before anything is trained.
-    action_layout(prepared)?;
     unless_interrupted(
         Session::open(prepared, options, &json!(settings)).and_then(|mut session| go(&mut session, settings)),
     )
@@ -106,7 +104,7 @@ impl World {
         let demonstrations = Demonstrations::new(prepared, &cycle.segments)?;
         let seed = options.seed_for(b"classes");
         let classes = Classes::new(prepared, &demonstrations, &teacher, &table, &cycle.classes, kernel, seed)?;
-        let corpus = Corpus::new(prepared, &demonstrations, &classes, &cycle.alphabet)?;
+        let corpus = Corpus::new(&demonstrations, &classes, &cycle.alphabet)?;
         let (training, words) = (demonstrations.which(false), Samples::words(&demonstrations));
         let instructions: Vec<&str> = demonstrations.all.iter().map(|one| one.instruction.as_str()).collect();
         let rewards = models::fragments::rewards_of(&prepared.source.dataset);
@@ -171,7 +169,7 @@ fn go(session: &mut Session<'_, '_>, settings: &RunSettings) -> Result<RunSummar
             session.options.seed_for(b"classes"),
         )?,
         kernel: agreement,
-        replay: replay(prepared, &world.demonstrations, &world.corpus)?,
+        replay: replay(&world.demonstrations, &world.corpus)?,
         unknown_instructions: world.corpus.unknown.clone(),
         policies,
         refactor: refactored,

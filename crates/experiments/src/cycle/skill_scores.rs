@@ -2,14 +2,13 @@
 
 use std::ops::Range;
 
-use clustering::Points;
-use skills::{PhaseScores, ReplayScores, score_phases, score_replay};
+use skills::{Episode, PhaseScores, ReplayScores, score_phases, score_replay};
 
 use super::corpus::Corpus;
-use super::demonstrations::{Demonstrations, rows};
+use super::demonstrations::Demonstrations;
 use crate::error::Result;
 use crate::prepared::Prepared;
-use crate::scores::{Agreement, TOLERANCE, agreement};
+use crate::scores::{Agreement, agreement, tolerance};
 
 /// Classes and cuts of held-out segments against phases, over frames, where the dataset has phases.
 pub fn skill_phases(
@@ -22,7 +21,7 @@ pub fn skill_phases(
     let truth: Vec<&[i64]> = held_out.iter().map(|at| &phases[demonstrations.all[*at].frames.clone()]).collect();
     let calls = held_out.iter().map(|at| corpus.calls[*at].iter().map(|call| call.skill.0 as i64).collect());
     let classes: Vec<Vec<i64>> = calls.collect();
-    Ok(Some(score_phases(&truth, &segments, &classes, TOLERANCE)?))
+    Ok(Some(score_phases(&truth, &segments, &classes, tolerance(demonstrations.layout.fps))?))
 }
 
 /// Skills of held-out frames against tasks.
@@ -39,23 +38,16 @@ pub fn skill_tasks(prepared: &Prepared, demonstrations: &Demonstrations, corpus:
 }
 
 /// How near replayed programs are to what was recorded, over held-out demonstrations.
-pub fn replay(prepared: &Prepared, demonstrations: &Demonstrations, corpus: &Corpus) -> Result<ReplayScores> {
+pub fn replay(demonstrations: &Demonstrations, corpus: &Corpus) -> Result<ReplayScores> {
     let (held_out, segments) = held_out_segments(demonstrations);
-    let dataset = &prepared.source.dataset;
-    let episodes: Result<Vec<Points<'_>>> =
-        held_out.iter().map(|at| rows(dataset, &demonstrations.all[*at].frames)).collect();
+    let episodes: Vec<Episode> = held_out.iter().map(|at| demonstrations.episodes[*at].clone()).collect();
     let calls: Vec<_> = held_out.iter().map(|at| corpus.calls[*at].clone()).collect();
-    Ok(score_replay(&corpus.alphabet, &episodes?, &segments, &calls)?)
+    Ok(score_replay(&corpus.alphabet, &episodes, &segments, &calls)?)
 }
 
 /// Held-out segments, by demonstration, within their episodes.
 pub(super) fn held_out_segments(demonstrations: &Demonstrations) -> (Vec<usize>, Vec<Vec<Range<usize>>>) {
     let held_out = demonstrations.which(true);
-    let within = |at: &usize| {
-        let one = &demonstrations.all[*at];
-        let first = one.frames.start;
-        one.segments.iter().map(|segment| segment.start - first..segment.end - first).collect()
-    };
-    let segments = held_out.iter().map(within).collect();
+    let segments = held_out.iter().map(|at| demonstrations.rows_of(*at)).collect();
     (held_out, segments)
 }

@@ -8,7 +8,6 @@ use super::{Episodes, ReturnsOptions, Window};
 use crate::cycle::gates::{Replacement, Returns};
 use crate::cycle::verifier::Verifier;
 use crate::error::Result;
-use crate::windows::stillness;
 
 /// What the calls of successful episodes are replaced by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -95,7 +94,7 @@ impl Episodes<'_> {
     fn replaced(&self, window: &Window, call: usize, kind: Kind, steps: usize) -> Option<Replacement> {
         let frames = window.frames.start..window.frames.end.min(window.frames.start + steps);
         let recorded = self.actions.rows(frames.clone()).to_vec();
-        let still = stillness(self.layout, &recorded[..self.actions.width]).repeat(frames.len());
+        let still = self.layout.stillness(&recorded[..self.actions.width]).repeat(frames.len());
         let instead = match kind {
             Kind::Stillness => still.clone(),
             Kind::FailedEpisode => self.taken_from_another(window, call, steps, false)?,

@@ -55,7 +55,7 @@ fn a_new_gate_is_one_file_and_one_line() {
     let demonstrations = Demonstrations::new(&prepared, &cycle.segments).unwrap();
     let kernel = SegmentKernel::MonteCarlo;
     let classes = Classes::new(&prepared, &demonstrations, &teacher, &table, &cycle.classes, &kernel, 5).unwrap();
-    let corpus = Corpus::new(&prepared, &demonstrations, &classes, &cycle.alphabet).unwrap();
+    let corpus = Corpus::new(&demonstrations, &classes, &cycle.alphabet).unwrap();
     let training = demonstrations.which(false);
     let subjects: Vec<Subject> = training.iter().map(|at| Subject::Motion(*at)).collect();
     let calls = RecordedCalls {

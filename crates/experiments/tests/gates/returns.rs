@@ -95,13 +95,14 @@ fn compared(heeds: bool) -> Comparison {
         discount: DISCOUNT,
         predicts_returns: true,
     };
+    let layout = ActionLayout { width: 2, groups: Vec::new(), grippers: Vec::new(), ..ActionLayout::libero() };
     let episodes = Episodes {
         spans: &spans,
         held_out: &held_out,
         train: &train,
         actions: &Matrix { width: 2, values },
         rewards: &rewards,
-        layout: &ActionLayout { width: 2, gripper: None, ..ActionLayout::default() },
+        layout: &layout,
     };
     let cycle = CycleSettings::default();
     compare(&verifier, &episodes, ReturnsOptions { cycle: &cycle, windows: WINDOWS, seed: 1 }).unwrap()

@@ -12,7 +12,7 @@ use dataset::{
     Overrides, embedded,
 };
 use experiments::cycle::annotation::{NearestSkill, RunAnnotation, RunSkills, SegmentLabeller};
-use experiments::cycle::demonstrations::action_layout;
+use experiments::cycle::robot::action_layout;
 use experiments::cycle::{Event, Extensions, RunOptions, run};
 use experiments::source::Origin;
 use experiments::{Device, FeatureChoice, Prepared, Source};
@@ -179,7 +179,7 @@ impl SegmentLabeller for Always {
         "the first skill"
     }
 
-    fn skills(&self, _: &Dataset, segments: &[Range<usize>]) -> experiments::Result<Vec<Option<SkillId>>> {
+    fn skills(&self, _: &skills::Episode, segments: &[Range<usize>]) -> experiments::Result<Vec<Option<SkillId>>> {
         Ok(vec![Some(SkillId(0)); segments.len()])
     }
 }
@@ -215,7 +215,7 @@ fn datasets_that_differ_are_not_joined() {
 }
 
 #[test]
-fn seven_joints_are_refused_before_anything_is_trained() {
+fn finding_2_seven_joints_have_no_gripper_and_are_written_as_joints() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("joints");
     let joints: Vec<String> = (0..7).map(|at| format!("joint_{at}")).collect();
@@ -230,9 +230,12 @@ fn seven_joints_are_refused_before_anything_is_trained() {
     }
     writer.finish().unwrap();
     let prepared = Prepared::new(open(&place), None, FRAGMENT_LENGTH).unwrap();
-    let error = action_layout(&prepared).unwrap_err().to_string();
-    assert!(error.starts_with("actions of 7 columns have 7 axes, and skills have at most 6; none of them"), "{error}");
     assert_eq!(prepared.robot().grippers().count(), 0);
-    let layout = action_layout(&crate::prepared()).unwrap();
-    assert_eq!(layout, skills::ActionLayout::default(), "that of LIBERO, by its names");
+    let layout = action_layout(&prepared.source.dataset).unwrap();
+    let [arm] = &layout.groups[..] else { panic!("{layout:?}") };
+    assert_eq!((arm.columns.len(), &arm.space, layout.grippers.len()), (7, &skills::Space::Joints, 0));
+    let libero = action_layout(&crate::prepared().source.dataset).unwrap();
+    let (found, expected) = (&libero.groups[0], &skills::ActionLayout::libero().groups[0]);
+    assert_eq!((&found.columns, &found.states, found.control), (&expected.columns, &expected.states, expected.control));
+    assert_eq!(libero.grippers, skills::ActionLayout::libero().grippers);
 }

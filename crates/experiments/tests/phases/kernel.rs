@@ -122,7 +122,7 @@ fn windows_of_segments_are_their_middle_or_all_and_then_stillness() {
         let mut still = vec![0.0; width];
         table.scales().actions.apply(&mut still);
         for step in kept..steps {
-            let held = demonstrations.layout.gripper.unwrap();
+            let held = demonstrations.layout.grippers[0].column;
             assert_eq!(found[step][held], wanted[kept - 1][held], "the gripper stays as it was");
             assert_eq!(found[step][..held], still[..held]);
             assert_eq!(states[step], seen[kept - 1]);

@@ -67,7 +67,7 @@ fn skills_make_a_library_where_strict_tokens_make_none() {
         let judgements = library.entries.iter().map(|entry| entry.judgement.as_ref().unwrap());
         let gain = |judgement: &Judgement| judgement.figure("length").unwrap().value.unwrap();
         assert!(judgements.clone().all(|one| one.admitted && one.task_calls == 0 && gain(one) > 4.0));
-        assert!(library.phases.is_some() && library.replay.path_error < 0.5, "{library:?}");
+        assert!(library.phases.is_some() && library.replay.action_error < 0.8, "{library:?}");
     }
     // Written, it is the same again; and so it is when it is run again.
     let text = serde_json::to_string(&found).unwrap();

@@ -15,7 +15,7 @@ use models::{FragmentTable, WorldModel};
 
 use super::scene::{Calls, Evidence, Merged, Replacement, Scene};
 use super::settings::GateSettings;
-use crate::cycle::classes::{Classes, stillness};
+use crate::cycle::classes::Classes;
 use crate::cycle::corpus::{Corpus, Subject};
 use crate::cycle::demonstrations::{Demonstrations, SegmentId, rows};
 use crate::cycle::verifier::Verifier;
@@ -86,8 +86,9 @@ impl<'a> RecordedCalls<'a> {
         let (Some(first), Some(last)) = (segments.get(steps.start), segments.get(steps.end - 1)) else {
             return Ok(None);
         };
+        let start = &self.corpus.positions[demonstration][steps.start];
         let calls = &self.corpus.calls[demonstration][steps];
-        let expansion = self.corpus.alphabet.expand_calls(calls)?;
+        let expansion = self.corpus.alphabet.expand_calls(calls, start)?;
         let instead: Vec<f32> = expansion.rows.iter().map(|value| *value as f32).collect();
         self.replacement(first.start..last.end, instead).map(Some)
     }
@@ -107,7 +108,7 @@ impl<'a> RecordedCalls<'a> {
     fn replacement(&self, frames: Range<usize>, instead: Vec<f32>) -> Result<Replacement> {
         let layout = &self.demonstrations.layout;
         let recorded = self.recorded(&frames)?;
-        let still = stillness(layout, recorded.get(..layout.width).unwrap_or_default()).repeat(frames.len());
+        let still = layout.stillness(recorded.get(..layout.width).unwrap_or_default()).repeat(frames.len());
         Ok(Replacement { frame: frames.start, recorded, instead, still })
     }
 
