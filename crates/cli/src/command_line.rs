@@ -41,7 +41,7 @@ pub(crate) fn again(source: &SourceArgs, keys: &KeyArgs, preset: &str, out: &Pat
 /// Options that say what is learned from, as far as they were given.
 fn data_options(features: &FeatureArgs, keys: &KeyArgs) -> Vec<(&'static str, String)> {
     let FeatureArgs { encoder, features, hold_out, tuning: _ } = features;
-    let KeyArgs { state_key, action_key, camera_key, reward_key, label_key } = keys;
+    let KeyArgs { state_key, action_key, camera_key, reward_key, label_key, control, gripper } = keys;
     let single = [
         ("--encoder", encoder.clone()),
         ("--features", features.as_ref().map(|folder| folder.display().to_string())),
@@ -50,7 +50,9 @@ fn data_options(features: &FeatureArgs, keys: &KeyArgs) -> Vec<(&'static str, St
         ("--action-key", action_key.clone()),
         ("--reward-key", reward_key.clone()),
     ];
-    let several = [("--camera-key", camera_key), ("--label-key", label_key)];
+    let control: &Vec<String> = &control.iter().map(ToString::to_string).collect();
+    let several =
+        [("--camera-key", camera_key), ("--label-key", label_key), ("--control", control), ("--gripper", gripper)];
     let several = several.into_iter().flat_map(|(name, keys)| keys.iter().map(move |key| (name, key.clone())));
     single.into_iter().filter_map(|(name, value)| Some((name, value?))).chain(several).collect()
 }

@@ -12,6 +12,7 @@ use crate::columns::Matrix;
 use crate::fault::Error;
 use crate::files::Root;
 use crate::open::Dataset;
+use crate::robot::RobotLayout;
 use crate::video::VideoFile;
 
 /// The letters of a sparkline, from low to high.
@@ -51,6 +52,8 @@ pub struct Inspection {
     pub lengths: Lengths,
     /// Each dimension of state and action, and the reward.
     pub signals: Vec<Signal>,
+    /// The parts of the robot and what their actions mean.
+    pub robot: RobotLayout,
     /// Integer columns.
     pub labels: Vec<Label>,
     /// Cameras that are videos.
@@ -180,6 +183,7 @@ pub fn inspect(dataset: &Dataset) -> Result<Inspection, Error> {
         features: features_of(dataset),
         lengths: lengths_of(dataset),
         signals,
+        robot: RobotLayout::of(dataset),
         labels: columns.labels.iter().map(|(key, values)| label(dataset.root(), key, values)).collect(),
         videos: videos_of(dataset)?,
     })

@@ -1,6 +1,6 @@
 //! `data inspect`.
 
-use dataset::{Dataset, Explanation, Inspection, Signal, inspect, printable};
+use dataset::{Dataset, Explanation, Group, GroupKind, Inspection, Signal, inspect, printable};
 use serde_json::json;
 
 use super::{counted, overrides, root};
@@ -33,7 +33,7 @@ pub(crate) fn run(options: &InspectArgs) -> Result<(), Failure> {
 }
 
 fn text(inspection: &Inspection) -> String {
-    let parts = [heading(inspection), tasks(inspection), features(inspection), signals(inspection)];
+    let parts = [heading(inspection), tasks(inspection), features(inspection), signals(inspection), robot(inspection)];
     let parts = parts.into_iter().chain(labels(inspection)).chain(videos(inspection));
     parts.collect::<Vec<_>>().join("\n")
 }
@@ -107,6 +107,57 @@ fn signals(inspection: &Inspection) -> String {
         rows.push(vec![key, shortened(&dimension, 14), min, mean, max, std, sparkline.clone()]);
     }
     table(&columns, &rows)
+}
+
+/// The groups of the robot, why they are what they are, and what is not decided.
+fn robot(inspection: &Inspection) -> String {
+    let headings = [
+        ("group", Align::Left),
+        ("kind", Align::Left),
+        ("control", Align::Left),
+        ("actions", Align::Left),
+        ("states", Align::Left),
+    ];
+    let names = |role: &str| {
+        let feature = inspection.features.iter().find(|feature| feature.role == Some(role));
+        feature.and_then(|feature| feature.names.as_deref())
+    };
+    let (actions, states) = (names("action"), names("state"));
+    let row = |group: &Group| {
+        let kind = match group.kind {
+            GroupKind::EndEffector => "end effector",
+            GroupKind::Joints => "joints",
+            GroupKind::Gripper => "gripper",
+            GroupKind::Base => "base",
+            GroupKind::Other => "other",
+        };
+        let control = if group.kind == GroupKind::Other { "" } else { group.control.name() };
+        let columns = [named(&group.actions, actions), named(&group.states, states)];
+        [group.name.clone(), kind.to_owned(), control.to_owned()].into_iter().chain(columns).collect()
+    };
+    let mut shown = table(&headings, &inspection.robot.groups.iter().map(row).collect::<Vec<_>>());
+    for group in &inspection.robot.groups {
+        shown.push_str(&format!("\n  Why {}:\n", printable(&group.name)));
+        group.evidence.iter().for_each(|why| shown.push_str(&format!("    {}\n", printable(why))));
+    }
+    if !inspection.robot.undecided.is_empty() {
+        shown.push_str("\n  Not decided:\n");
+        inspection.robot.undecided.iter().for_each(|doubt| shown.push_str(&format!("    {}\n", printable(doubt))));
+    }
+    shown
+}
+
+/// Columns by their names, or by their numbers if they have none; of many, the first and the last.
+fn named(columns: &[usize], names: Option<&[String]>) -> String {
+    const MOST: usize = 3;
+    let name = |column: &usize| match names.and_then(|names| names.get(*column)) {
+        Some(name) => shortened(name, 28),
+        None => column.to_string(),
+    };
+    match columns {
+        [first, .., last] if columns.len() > MOST => format!("{} … {} ({})", name(first), name(last), columns.len()),
+        _ => columns.iter().map(name).collect::<Vec<_>>().join(", "),
+    }
 }
 
 fn labels(inspection: &Inspection) -> Vec<String> {

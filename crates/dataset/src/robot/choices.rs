@@ -1,5 +1,6 @@
 //! What the user says about a robot, which stands against names and numbers.
 
+use std::fmt;
 use std::str::FromStr;
 
 use super::{Control, RobotLayout};
@@ -37,6 +38,16 @@ impl FromStr for ControlChoice {
             None => (None, written),
         };
         Ok(ControlChoice { group, control: control.parse()? })
+    }
+}
+
+impl fmt::Display for ControlChoice {
+    /// As it is read.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.group {
+            Some(group) => write!(f, "{group}={}", self.control.name()),
+            None => f.write_str(self.control.name()),
+        }
     }
 }
 

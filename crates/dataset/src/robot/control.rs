@@ -49,11 +49,10 @@ impl Measured {
 
     /// The mean share of the states and of their changes that actions explain, over columns that move.
     pub(super) fn shares(&self, columns: usize) -> Option<(f64, f64)> {
-        let share = |fit: &Option<Fit>| fit.map(|fit| fit.explained.max(0.0));
         let both = self.level.iter().zip(&self.change).take(columns);
         let moving: Vec<(f64, f64)> = both
             .filter(|(level, change)| level.is_some() || change.is_some())
-            .map(|(level, change)| (share(level).unwrap_or(0.0), share(change).unwrap_or(0.0)))
+            .map(|(level, change)| shares(level, change))
             .collect();
         let mean = |of: fn(&(f64, f64)) -> f64| moving.iter().map(of).sum::<f64>() / moving.len() as f64;
         (!moving.is_empty()).then(|| (mean(|both| both.0), mean(|both| both.1)))
@@ -61,8 +60,8 @@ impl Measured {
 
     /// What a single column is, if its numbers are clear.
     pub(super) fn clear(&self, place: usize) -> Option<Control> {
-        let share = |fit: &Option<Fit>| fit.map_or(0.0, |fit| fit.explained);
-        decisive(share(self.level.get(place)?), share(self.change.get(place)?))
+        let (level, change) = shares(self.level.get(place)?, self.change.get(place)?);
+        decisive(level, change)
     }
 
     fn lag(&self, of: &[Option<Fit>]) -> Option<usize> {
@@ -70,6 +69,11 @@ impl Measured {
         lags.sort_unstable();
         lags.get(lags.len() / 2).copied()
     }
+}
+
+/// The share of the state and that of its change that an action explains.
+fn shares(level: &Option<Fit>, change: &Option<Fit>) -> (f64, f64) {
+    (level.map_or(0.0, |fit| fit.as_position().max(0.0)), change.map_or(0.0, |fit| fit.explained.max(0.0)))
 }
 
 fn decisive(level: f64, change: f64) -> Option<Control> {

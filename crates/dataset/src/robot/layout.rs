@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::control::{self, Measured};
-use super::measure::Samples;
+use super::measure::{Fit, Samples};
 use super::names::{Part, Tag, forget_only_number, tags};
 use super::parts::{Draft, drafts, unique_names, without_rotation};
 use super::states::{Matched, by_name, by_numbers};
@@ -136,9 +136,9 @@ impl Look<'_> {
     fn moves_something(&self, column: usize) -> bool {
         (0..self.coarse.states.width).any(|state| {
             let value = |frame: usize| self.coarse.state(frame, state);
-            let share = |fit: Option<super::measure::Fit>| fit.map_or(0.0, |fit| fit.explained.abs());
-            let change = share(self.coarse.change(column, value));
-            change > 0.5 && change > share(self.coarse.level(column, value))
+            let share = |fit: Option<Fit>| fit.map(|fit| fit.explained.abs());
+            let both = share(self.coarse.change(column, value)).zip(share(self.coarse.level(column, value)));
+            both.is_some_and(|(change, level)| change > 0.5 && change > level)
         })
     }
 
@@ -310,7 +310,7 @@ impl Look<'_> {
         let opening = |frame: usize| {
             fingers.iter().zip(signs).map(|(at, sign)| sign * self.samples.state(frame, *at)).sum::<f64>()
         };
-        let share = |fit: Option<super::measure::Fit>| fit.map_or(0.0, |fit| fit.explained.abs());
+        let share = |fit: Option<Fit>| fit.map_or(0.0, |fit| fit.explained.abs());
         let level = share(self.samples.level(action, opening));
         let change = share(self.samples.change(action, opening));
         if !fingers.is_empty() && change > 0.5 && change > level { Control::Relative } else { Control::Absolute }

@@ -29,11 +29,17 @@ const WINDOW: f64 = 0.25;
 const BLOCKS: usize = 16;
 const BLOCK_FRAMES: usize = 64;
 
+/// With fewer episodes than this, blocks are parts of episodes.
+const FEW_EPISODES: usize = 4;
+
 /// The fewest frames that a measurement is made of.
 const LEAST_FRAMES: usize = 20;
 
 /// A block counts if the values in it spread by this share of the spread of all.
 const LEAST_SPREAD: f64 = 0.05;
+
+/// Actions that are so many times larger or smaller than the state are not positions in the state's unit.
+const OTHER_UNIT: f64 = 3.0;
 
 /// How well one signal explains another.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,12 +52,28 @@ pub(super) struct Fit {
     pub(super) lag: usize,
 }
 
+impl Fit {
+    /// The share of the state that the action explains as a position to go to, which has the state's unit.
+    pub(super) fn as_position(self) -> f64 {
+        if (1.0 / OTHER_UNIT..=OTHER_UNIT).contains(&self.slope) { self.explained } else { 0.0 }
+    }
+}
+
+/// A frame to measure at.
+#[derive(Clone, Copy, Debug)]
+struct Start {
+    frame: usize,
+    /// The end of its episode.
+    end: usize,
+    block: usize,
+}
+
 /// Frames to measure on.
 pub(super) struct Samples<'a> {
     pub(super) actions: &'a Matrix,
     pub(super) states: &'a Matrix,
-    /// Frames, each with the end of its episode.
-    starts: Vec<(usize, usize)>,
+    starts: Vec<Start>,
+    blocks: usize,
     lags: Vec<usize>,
     pub(super) window: usize,
 }
@@ -77,21 +99,28 @@ impl<'a> Samples<'a> {
     ) -> Samples<'a> {
         let frames = spans.iter().map(|span| span.frames.len()).sum::<usize>();
         let stride = frames.div_ceil(limit).max(1);
-        let of =
-            |span: &EpisodeSpan| span.frames.clone().step_by(stride).map(|frame| (frame, span.frames.end)).collect();
-        let starts: Vec<Vec<(usize, usize)>> = spans.iter().map(of).collect();
+        // Blocks are made of whole episodes, unless there are few.
+        let blocks = (frames / stride / BLOCK_FRAMES).clamp(1, BLOCKS);
+        let first = spans.first().map_or(0, |span| span.frames.start);
+        let place = |frame: usize| ((frame - first) * blocks / frames.max(1)).min(blocks - 1);
+        let of = |span: &EpisodeSpan| {
+            let (start, end) = (span.frames.start, span.frames.end);
+            let block = |frame: usize| place(if spans.len() < FEW_EPISODES { frame } else { start });
+            (start..end).step_by(stride).map(|frame| Start { frame, end, block: block(frame) }).collect()
+        };
+        let starts: Vec<Vec<Start>> = spans.iter().map(of).collect();
         let longest = (LONGEST_LAG * fps).round().clamp(1.0, 1e4);
         let mut lags: Vec<usize> =
             (0..lags).map(|at| (longest * at as f64 / (lags - 1).max(1) as f64).round() as usize).collect();
         lags.dedup();
         let window = (WINDOW * fps).round().clamp(1.0, 1e4) as usize;
-        Samples { actions, states, starts: starts.concat(), lags, window }
+        Samples { actions, states, starts: starts.concat(), blocks, lags, window }
     }
 
     /// How well the action explains the state that follows it.
     pub(super) fn level(&self, action: usize, state: impl Fn(usize) -> f64) -> Option<Fit> {
-        let commands: Vec<f64> = self.starts.iter().map(|(frame, _)| self.action(*frame, action)).collect();
-        self.best(&commands, 0, |frame| state(frame), true)
+        let commands: Vec<f64> = self.starts.iter().map(|start| self.action(start.frame, action)).collect();
+        self.best(&commands, 0, state, true)
     }
 
     /// How well the action, summed over a window, explains the state's change.
@@ -112,12 +141,12 @@ impl<'a> Samples<'a> {
 
     /// The values of an action column below which the given shares of the frames lie.
     pub(super) fn action_quantiles(&self, column: usize, shares: [f64; 2]) -> Option<[f64; 2]> {
-        quantiles(self.starts.iter().map(|(frame, _)| self.action(*frame, column)), shares)
+        quantiles(self.starts.iter().map(|start| self.action(start.frame, column)), shares)
     }
 
     /// The same of a state column.
     pub(super) fn state_quantiles(&self, column: usize, shares: [f64; 2]) -> Option<[f64; 2]> {
-        quantiles(self.starts.iter().map(|(frame, _)| self.state(*frame, column)), shares)
+        quantiles(self.starts.iter().map(|start| self.state(start.frame, column)), shares)
     }
 
     fn action(&self, frame: usize, column: usize) -> f64 {
@@ -125,9 +154,9 @@ impl<'a> Samples<'a> {
     }
 
     fn sums(&self, action: usize) -> Vec<f64> {
-        let sum = |(frame, end): &(usize, usize)| {
-            let last = (frame + self.window).min(*end);
-            (*frame..last).map(|frame| self.action(frame, action)).sum()
+        let sum = |start: &Start| {
+            let last = (start.frame + self.window).min(start.end);
+            (start.frame..last).map(|frame| self.action(frame, action)).sum()
         };
         self.starts.iter().map(sum).collect()
     }
@@ -139,15 +168,14 @@ impl<'a> Samples<'a> {
         };
         let least_given = LEAST_SPREAD * spread(&mut given.iter().copied());
         let least_found = match levels {
-            true => LEAST_SPREAD * spread(&mut self.starts.iter().map(|(frame, _)| found(*frame))),
+            true => LEAST_SPREAD * spread(&mut self.starts.iter().map(|start| found(start.frame))),
             false => 0.0,
         };
         let of_lag = |lag: usize| {
-            let blocks = (self.starts.len() / BLOCK_FRAMES).clamp(1, BLOCKS);
-            let mut sums = vec![Sums::default(); blocks];
-            for (at, ((frame, end), given)) in self.starts.iter().zip(given).enumerate() {
-                if frame + lag + reach < *end {
-                    sums[at * blocks / self.starts.len()].add(*given, found(frame + lag));
+            let mut sums = vec![Sums::default(); self.blocks];
+            for (start, given) in self.starts.iter().zip(given) {
+                if start.frame + lag + reach < start.end {
+                    sums[start.block].add(*given, found(start.frame + lag));
                 }
             }
             let moving: Vec<&Sums> = sums.iter().filter(|sums| sums.moves(least_given, least_found)).collect();

@@ -189,3 +189,6 @@ fn range(matrix: &Matrix, column: usize) -> (f32, f32) {
     let values = matrix.values.chunks_exact(matrix.width.max(1)).map(|row| row[column]);
     values.fold((f32::INFINITY, f32::NEG_INFINITY), |(least, most), value| (least.min(value), most.max(value)))
 }
+
+#[cfg(test)]
+mod tests;

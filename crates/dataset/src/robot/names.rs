@@ -31,7 +31,7 @@ pub(super) enum Axis {
     /// Roll, pitch or yaw.
     Euler(usize),
     /// A component of the axis times the angle.
-    AxisAngle(usize),
+    RotationVector(usize),
     /// x, y, z or w.
     Quaternion(usize),
     /// A number of a pose: how many there are says what they are.
@@ -310,7 +310,7 @@ fn axis(words: &[String]) -> (Option<Axis>, Option<Hint>) {
     let found = match letter(&["x", "y", "z", "w"]) {
         Some(at) if quaternion => Some(Axis::Quaternion(at)),
         Some(at) if euler && at < 3 => Some(Axis::Euler(at)),
-        Some(at) if turned && at < 3 => Some(Axis::AxisAngle(at)),
+        Some(at) if turned && at < 3 => Some(Axis::RotationVector(at)),
         Some(at) if at < 3 => Some(Axis::Position(at)),
         _ => None,
     };
@@ -318,8 +318,8 @@ fn axis(words: &[String]) -> (Option<Axis>, Option<Hint>) {
         .or_else(|| letter(&["roll", "pitch", "yaw"]).map(Axis::Euler))
         .or_else(|| prefixed("q").map(Axis::Quaternion))
         .or_else(|| prefixed("p").filter(|at| *at < 3).map(Axis::Position))
-        .or_else(|| prefixed("r").map(|at| if at < 3 { Axis::AxisAngle(at) } else { Axis::Quaternion(3) }))
-        .or_else(|| prefixed("a").filter(|at| *at < 3).map(Axis::AxisAngle))
+        .or_else(|| prefixed("r").map(|at| if at < 3 { Axis::RotationVector(at) } else { Axis::Quaternion(3) }))
+        .or_else(|| prefixed("a").filter(|at| *at < 3).map(Axis::RotationVector))
         .or_else(|| (numbered && (quaternion || euler || turned)).then_some(Axis::NumberedRotation))
         .or_else(|| (numbered && has(&EFFECTORS)).then_some(Axis::Numbered));
     if found.is_some() {
@@ -332,13 +332,13 @@ fn axis(words: &[String]) -> (Option<Axis>, Option<Hint>) {
     }
     let velocity = prefixed("v").filter(|at| *at < 3).map(Axis::Position);
     let velocity = velocity.or_else(|| letter(&["vroll", "vpitch", "vyaw"]).map(Axis::Euler));
-    let velocity = velocity.or_else(|| prefixed("w").filter(|at| *at < 3).map(Axis::AxisAngle));
+    let velocity = velocity.or_else(|| prefixed("w").filter(|at| *at < 3).map(Axis::RotationVector));
     (velocity, velocity.map(|_| Hint::Velocity))
 }
 
 /// Whether a base can have a velocity of this coordinate.
 fn plane(axis: Option<Axis>) -> bool {
-    matches!(axis, Some(Axis::Position(0 | 1) | Axis::Euler(2) | Axis::AxisAngle(2)))
+    matches!(axis, Some(Axis::Position(0 | 1) | Axis::Euler(2) | Axis::RotationVector(2)))
 }
 
 /// Reads the last three of `x, y, z, r, p, y` as roll, pitch and yaw. A velocity along z makes one of x and y that of an
@@ -371,7 +371,7 @@ fn quaternions_with_w(tags: &mut [Tag]) {
     let sides: Vec<Option<String>> =
         tags.iter().filter(|tag| tag.axis == Some(Axis::Quaternion(3))).map(|tag| tag.side.clone()).collect();
     for tag in tags {
-        if let Some(Axis::AxisAngle(at)) = tag.axis
+        if let Some(Axis::RotationVector(at)) = tag.axis
             && sides.contains(&tag.side)
         {
             tag.axis = Some(Axis::Quaternion(at));
@@ -426,7 +426,7 @@ fn numbered_poses(tags: &mut [Tag]) {
                     (Axis::Numbered, 6) => Some(Axis::Euler(rank - 3)),
                     (Axis::Numbered, 7) => Some(Axis::Quaternion(rank - 3)),
                     (Axis::NumberedRotation, 3) if euler => Some(Axis::Euler(rank)),
-                    (Axis::NumberedRotation, 3) => Some(Axis::AxisAngle(rank)),
+                    (Axis::NumberedRotation, 3) => Some(Axis::RotationVector(rank)),
                     (Axis::NumberedRotation, 4) => Some(Axis::Quaternion(rank)),
                     _ => None,
                 };

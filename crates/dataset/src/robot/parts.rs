@@ -82,7 +82,7 @@ pub(super) fn rotation(columns: &[usize], tags: &[Tag]) -> Option<(Rotation, Vec
     let all = |count: usize, axis: fn(usize) -> Axis| (0..count).map(|at| find(axis(at))).collect::<Option<Vec<_>>>();
     all(4, Axis::Quaternion)
         .map(|columns| (Rotation::Quaternion, columns))
-        .or_else(|| Some((Rotation::AxisAngle, all(3, Axis::AxisAngle)?)))
+        .or_else(|| Some((Rotation::AxisAngle, all(3, Axis::RotationVector)?)))
         .or_else(|| Some((Rotation::Euler, all(3, Axis::Euler)?)))
 }
 
@@ -115,7 +115,7 @@ fn pose(draft: Draft, tags: &[Tag]) -> Vec<Draft> {
     let rest: Vec<usize> = draft.actions.iter().copied().filter(|column| !actions.contains(column)).collect();
     let effector = Draft { actions, rotation: rotation.map(|(written, _)| written), ..draft.clone() };
     let label = format!("{} rotation", draft.label);
-    let rest = (!rest.is_empty()).then(|| Draft { kind: GroupKind::Joints, label, actions: rest, ..draft });
+    let rest = (!rest.is_empty()).then_some(Draft { kind: GroupKind::Joints, label, actions: rest, ..draft });
     std::iter::once(effector).chain(rest).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::measure::Samples;
+use super::measure::{Fit, Samples};
 use super::names::{Hint, Part, Tag};
 use super::parts::{Draft, position, rotation};
 use super::{GroupKind, Rotation};
@@ -43,7 +43,7 @@ pub(super) fn by_numbers(draft: &Draft, samples: &Samples<'_>, taken: &BTreeSet<
     for (place, &action) in draft.actions.iter().enumerate() {
         for &state in &free {
             let value = |frame: usize| samples.state(frame, state);
-            let level = samples.level(action, value).map_or(0.0, |fit| fit.explained);
+            let level = samples.level(action, value).map_or(0.0, Fit::as_position);
             let change = samples.change(action, value).map_or(0.0, |fit| fit.explained);
             let nearly = if state == action { NEARLY } else { 0.0 };
             let score = level.max(change);
