@@ -61,6 +61,16 @@ impl SkillAlphabet {
 
     /// The actions of calls, one after the other.
     pub fn expand_calls(&self, calls: &[SkillCall], start: &[Vec<f64>]) -> Result<Expansion, SkillError> {
+        self.expand_timed(calls, start, |_, steps| steps)
+    }
+
+    /// The same, where each call takes as many steps as `timed` says, given its place and the steps that the skill would take.
+    pub(crate) fn expand_timed(
+        &self,
+        calls: &[SkillCall],
+        start: &[Vec<f64>],
+        timed: impl Fn(usize, usize) -> usize,
+    ) -> Result<Expansion, SkillError> {
         // An alphabet may come from a file, so its layout is looked at once more.
         self.layout.validate()?;
         let dims: Vec<usize> = self.layout.groups.iter().map(crate::layout::Group::dims).collect();
@@ -70,7 +80,7 @@ impl SkillAlphabet {
         }
         let width = self.layout.width;
         let mut expansion = Expansion { rows: Vec::new(), width, calls: Vec::new(), clamped: 0, end: start.to_vec() };
-        for call in calls {
+        for (at, call) in calls.iter().enumerate() {
             let skill = self.skill(call.skill)?;
             let from = expansion.end.clone();
             self.advance(&mut expansion.end, call)?;
@@ -79,7 +89,8 @@ impl SkillAlphabet {
             };
             let distances: Vec<Vec<f64>> = (0..dims.len()).map(moved).collect();
             let first = expansion.rows.len() / width;
-            let steps = skill.duration.of(self.travel(|group| distances[group].clone()));
+            let own = skill.duration.of(self.travel(|group| distances[group].clone()));
+            let steps = timed(at, own);
             if first + steps > MAX_ROWS {
                 return Err(SkillError::TooLong { limit: MAX_ROWS });
             }

@@ -9,8 +9,6 @@ use crate::alphabet::SkillAlphabet;
 use crate::encode::SkillCall;
 use crate::episode::Episode;
 use crate::error::SkillError;
-use crate::layout::Control;
-use crate::profile::resampled;
 
 /// How segments and their classes agree with true phases, frame by frame.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,7 +42,7 @@ pub struct PhaseScores {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayScores {
-    /// ‖replayed − recorded‖ / ‖recorded‖ over all rows and coordinates, each segment on the recorded clock: of commands, or
+    /// ‖replayed − recorded‖ / ‖recorded‖ over all rows and coordinates, with every segment as long as it was recorded: of commands, or
     /// with absolute control of positions relative to the episode's first one. Mean over groups.
     pub action_error: f64,
     /// Mean over segments of |steps of the skill − recorded steps| / recorded steps.
@@ -133,29 +131,22 @@ pub fn score_replay(
         if covered != episode.len() {
             return Err(SkillError::NotCovered { found: covered, wanted: episode.len() });
         }
-        let expansion = alphabet.expand_calls(calls, &alphabet.start(episode))?;
-        clamped += expansion.clamped;
-        let width = expansion.width;
-        let replayed = Points::new(&expansion.rows.iter().map(|one| *one as f32).collect::<Vec<_>>(), width)
-            .map_err(SkillError::from)
-            .and_then(|rows| Episode::replayed(layout, rows, episode))?;
-        for (segment, steps) in segments.iter().zip(&expansion.calls) {
+        let start = alphabet.start(episode);
+        let untimed = alphabet.expand_calls(calls, &start)?;
+        for (segment, steps) in segments.iter().zip(&untimed.calls) {
             late += segment.len().abs_diff(steps.len()) as f64 / segment.len().max(1) as f64;
             counted += 1;
-            for (at, group) in layout.groups.iter().enumerate() {
-                for dim in 0..group.dims() {
-                    let recorded = episode.signal(group, at, dim);
-                    let values = replayed.signal(group, at, dim);
-                    // Changes go on at the recorded clock with the same sum; positions have no clock.
-                    let stretch = match group.control {
-                        Control::Absolute => 1.0,
-                        Control::Relative | Control::Velocity => steps.len() as f64 / segment.len().max(1) as f64,
-                    };
-                    let own = resampled(&values[steps.clone()], segment.len());
-                    for (row, value) in segment.clone().zip(own) {
-                        errors[at][0] += (value * stretch - recorded[row]).powi(2);
-                        errors[at][1] += recorded[row].powi(2);
-                    }
+        }
+        let expansion = alphabet.expand_timed(calls, &start, |at, _| segments[at].len())?;
+        clamped += expansion.clamped;
+        let rows: Vec<f32> = expansion.rows.iter().map(|one| *one as f32).collect();
+        let replayed = Episode::replayed(layout, Points::new(&rows, expansion.width)?, episode)?;
+        for (at, group) in layout.groups.iter().enumerate() {
+            for dim in 0..group.dims() {
+                let (recorded, found) = (episode.signal(group, at, dim), replayed.signal(group, at, dim));
+                for (recorded, found) in recorded.iter().zip(found) {
+                    errors[at][0] += (found - recorded).powi(2);
+                    errors[at][1] += recorded.powi(2);
                 }
             }
         }
