@@ -127,9 +127,9 @@ impl Episode {
         }
     }
 
-    /// Whether a gripper is commanded to close, row by row.
-    pub(crate) fn closed(&self) -> &[Vec<bool>] {
-        &self.closed
+    /// For each gripper its commands, row by row.
+    pub(crate) fn grippers(&self) -> &[Vec<f32>] {
+        &self.grippers
     }
 }
 
@@ -168,18 +168,14 @@ impl Motion<'_> {
         self.rows.clone().map(|row| path.commands[row * path.dims + dim]).collect()
     }
 
-    /// For each gripper whether most of the rows close it; closed in a tie.
+    /// For each gripper whether it is commanded to close when the motion ends.
     pub(crate) fn closed(&self) -> Vec<bool> {
-        let of = |closed: &Vec<bool>| 2 * closed[self.rows.clone()].iter().filter(|one| **one).count() >= self.len();
-        self.episode.closed.iter().map(of).collect()
+        self.episode.closed.iter().map(|closed| closed[self.rows.end - 1]).collect()
     }
 
-    /// For each gripper its mean command.
+    /// For each gripper the command when the motion ends.
     pub(crate) fn gripper_commands(&self) -> Vec<f64> {
-        let mean = |commands: &Vec<f32>| {
-            commands[self.rows.clone()].iter().map(|one| f64::from(*one)).sum::<f64>() / self.len() as f64
-        };
-        self.episode.grippers.iter().map(mean).collect()
+        self.episode.grippers.iter().map(|commands| f64::from(commands[self.rows.end - 1])).collect()
     }
 }
 
@@ -264,7 +260,8 @@ mod tests {
             limits: vec![[-10.0, 10.0]; 2],
             fast: vec![1.0; 2],
         };
-        let gripper = Gripper { name: "gripper".to_owned(), column: 2, threshold: 0.5, closes_above: false };
+        let gripper =
+            Gripper { name: "gripper".to_owned(), column: 2, threshold: 0.5, closes_above: false, limits: [0.0, 1.0] };
         ActionLayout { width: 3, fps: 10.0, groups: vec![group], grippers: vec![gripper] }
     }
 
@@ -283,8 +280,9 @@ mod tests {
         assert_eq!(positions, [[[0.5, 1.0]], [[1.0, 2.0]], [[2.0, 4.0]], [[4.0, 8.0]]]);
         let motion = episode.motion(&(1..3)).unwrap();
         assert_eq!((motion.displacement(0), motion.commands(0, 0)), (vec![3.0, 6.0], vec![1.0, 2.0]));
-        // The gripper closes at low commands here, and closing wins a tie.
-        assert_eq!((motion.closed(), motion.gripper_commands()), (vec![true], vec![0.5]));
+        // The gripper closes at low commands here, and what counts is where a motion ends.
+        assert_eq!((motion.closed(), motion.gripper_commands()), (vec![false], vec![1.0]));
+        assert_eq!(episode.motion(&(0..2)).unwrap().closed(), [true]);
         // Without a state the robot starts where the first command leads.
         let blind = read(&layout(Control::Absolute, vec![]));
         assert_eq!(blind.position(0), [[1.0, 2.0]]);

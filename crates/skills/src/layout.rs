@@ -16,6 +16,9 @@ use serde::{Deserialize, Serialize};
 use crate::error::SkillError;
 use crate::rotation::Orientation;
 
+/// The share of a gripper's range that a command jumps by.
+const JUMP: f64 = 0.5;
+
 /// The columns of a robot's actions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -85,12 +88,20 @@ pub struct Gripper {
     pub threshold: f32,
     /// Whether those above the threshold do.
     pub closes_above: bool,
+    /// The least and the largest command.
+    pub limits: [f64; 2],
 }
 
 impl Gripper {
     /// Whether a command closes it.
     pub fn closed(&self, command: f32) -> bool {
         (command > self.threshold) == self.closes_above
+    }
+
+    /// Whether a command follows another at once, as that of a gripper does which is told to open or to close. Others are
+    /// told how far, and move as an arm does.
+    pub(crate) fn jumps(&self, from: f32, to: f32) -> bool {
+        f64::from((to - from).abs()) >= JUMP * (self.limits[1] - self.limits[0])
     }
 }
 
@@ -172,7 +183,8 @@ impl ActionLayout {
             limits: vec![[-1.0, 1.0]; 6],
             fast: vec![1.0; 6],
         };
-        let gripper = Gripper { name: "gripper".to_owned(), column: 6, threshold: 0.0, closes_above: true };
+        let gripper =
+            Gripper { name: "gripper".to_owned(), column: 6, threshold: 0.0, closes_above: true, limits: [-1.0, 1.0] };
         ActionLayout { width: 7, fps: 20.0, groups: vec![arm], grippers: vec![gripper] }
     }
 

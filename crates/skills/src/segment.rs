@@ -1,6 +1,6 @@
 //! Change points: where one motion of an episode ends and the next begins.
 //!
-//! With x₁ … xₙ the velocities of a stretch under one command of every gripper, as shares of the robot's fast motions, the
+//! With x₁ … xₙ the velocities of a stretch in which no gripper is told something else, as shares of the robot's fast motions, the
 //! segmentation minimises
 //!
 //! ```text
@@ -17,7 +17,7 @@
 //! taken for motions. The cost of a candidate is O(d) from prefix sums, so a stretch of n samples takes O(n · m · d) with m the
 //! samples of the longest bell, more where nothing is pruned; an episode of 30 seconds with 14 joints takes about ten milliseconds.
 //!
-//! A change of a gripper command always cuts, whatever it costs, so segments are shorter than the minimum only between two
+//! A gripper that is told to open or to close always cuts, whatever it costs; one that is told how far moves like an arm. So segments are shorter than the minimum only between two
 //! such changes or an end of the episode. Where the direction stays and only the speed changes, axes alone move little; the
 //! speed is therefore a column of its own. Departure: the paper cuts windows of a fixed length.
 
@@ -34,6 +34,9 @@ pub const RATE: f64 = 20.0;
 
 /// A column whose noise is this share of its power or more is left out.
 const MOSTLY: f64 = 0.5;
+
+/// Seconds in which a gripper closes that is told how far, when it is fast.
+const CLOSES: f64 = 0.5;
 
 /// What a segment is taken to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,19 +105,20 @@ pub fn segment(
     at_least("longest_bell", config.longest_bell, 0.0, "a finite number that is not negative")?;
     let (columns, noise) = velocities(episode, layout, config.speed_weight);
     let mut segments = Vec::new();
-    for stretch in stretches(episode, config.gripper_cuts) {
+    for stretch in stretches(episode, layout, config.gripper_cuts) {
         let found = Samples::new(&columns, &stretch, layout.fps).partition(noise, config);
         segments.extend(found.into_iter().map(|part| stretch.start + part.start..stretch.start + part.end));
     }
     Ok(segments)
 }
 
-/// Rows under one command of every gripper.
-fn stretches(episode: &Episode, cuts: bool) -> Vec<Range<usize>> {
+/// Rows between jumps of gripper commands.
+fn stretches(episode: &Episode, layout: &ActionLayout, cuts: bool) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut start = 0;
     for row in 1..=episode.len() {
-        let changes = || episode.closed().iter().any(|closed| closed[row] != closed[row - 1]);
+        let mut grippers = layout.grippers.iter().zip(episode.grippers());
+        let mut changes = || grippers.any(|(gripper, commands)| gripper.jumps(commands[row - 1], commands[row]));
         if row == episode.len() || (cuts && changes()) {
             found.push(start..row);
             start = row;
@@ -128,21 +132,30 @@ fn stretches(episode: &Episode, cuts: bool) -> Vec<Range<usize>> {
 fn velocities(episode: &Episode, layout: &ActionLayout, speed_weight: f64) -> (Vec<Vec<f64>>, f64) {
     let stride = stride(layout.fps);
     let (mut columns, mut noise) = (Vec::new(), 0.0);
+    let mut add = |column: Vec<f64>| {
+        let sampled: Vec<f64> =
+            column.chunks(stride).map(|rows| rows.iter().sum::<f64>() / rows.len() as f64).collect();
+        let own = noise_of(&sampled);
+        let power = sampled.iter().map(|value| value * value).sum::<f64>() / sampled.len().max(1) as f64;
+        if own < MOSTLY * power {
+            noise += own;
+            columns.push(column);
+        }
+    };
     for (at, group) in layout.groups.iter().enumerate() {
         let rate = if group.control == Control::Absolute { layout.fps } else { 1.0 };
-        for dim in 0..group.dims() {
-            let fast = group.fast.get(dim).copied().unwrap_or(0.0);
-            let column: Vec<f64> =
-                episode.commands(at, dim).into_iter().map(|command| command * rate / fast.max(1e-9)).collect();
-            let sampled: Vec<f64> =
-                column.chunks(stride).map(|rows| rows.iter().sum::<f64>() / rows.len() as f64).collect();
-            let own = noise_of(&sampled);
-            let power = sampled.iter().map(|value| value * value).sum::<f64>() / sampled.len().max(1) as f64;
-            if fast > 1e-9 && own < MOSTLY * power {
-                noise += own;
-                columns.push(column);
-            }
+        for (dim, fast) in group.fast.iter().enumerate().filter(|(_, fast)| **fast > 1e-9) {
+            add(episode.commands(at, dim).into_iter().map(|command| command * rate / fast).collect());
         }
+    }
+    for (gripper, commands) in layout.grippers.iter().zip(episode.grippers()) {
+        let fast = (gripper.limits[1] - gripper.limits[0]) / CLOSES;
+        let change = |row: usize| match row {
+            0 => 0.0,
+            _ if gripper.jumps(commands[row - 1], commands[row]) => 0.0,
+            _ => f64::from(commands[row] - commands[row - 1]) * layout.fps / fast.max(1e-9),
+        };
+        add((0..episode.len()).map(change).collect());
     }
     if speed_weight > 0.0 {
         let speed = |row: usize| columns.iter().map(|column| column[row] * column[row]).sum::<f64>().sqrt();
@@ -331,7 +344,13 @@ mod tests {
             fast: vec![1.0],
         };
         let grippers = match gripper {
-            true => vec![Gripper { name: "gripper".to_owned(), column: 1, threshold: 0.0, closes_above: true }],
+            true => vec![Gripper {
+                name: "gripper".to_owned(),
+                column: 1,
+                threshold: 0.0,
+                closes_above: true,
+                limits: [-1.0, 1.0],
+            }],
             false => Vec::new(),
         };
         ActionLayout { width: 1 + grippers.len(), fps, groups: vec![group], grippers }

@@ -23,6 +23,7 @@ pub fn action_layout(dataset: &Dataset) -> Result<ActionLayout> {
                 column,
                 threshold: gripper.threshold,
                 closes_above: gripper.closes_above.unwrap_or(true),
+                limits: limits(dataset, &[column])[0],
             }),
             (GroupKind::EndEffector, ..) => match end_effector(dataset, group) {
                 Some(found) => layout.groups.push(found),
