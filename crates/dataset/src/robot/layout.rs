@@ -174,7 +174,8 @@ impl Look<'_> {
         }
     }
 
-    /// Columns with clearly different controls, apart. Columns that are not clear stay with those before them.
+    /// Columns with clearly different controls, apart, if each control has one run of columns. Columns that are not clear
+    /// stay with those before them.
     fn split(&self, draft: Draft, matched: Matched) -> Vec<(Draft, Matched)> {
         let measured = Measured::of(&self.coarse, &pairs(&draft, &matched));
         let clear: Vec<Option<Control>> = (0..draft.actions.len()).map(|place| measured.clear(place)).collect();
@@ -188,7 +189,8 @@ impl Look<'_> {
                 None => parts.push((before, vec![place])),
             }
         }
-        if parts.len() < 2 {
+        let is_run = |places: &[usize]| places.windows(2).all(|pair| pair[1] == pair[0] + 1);
+        if parts.len() < 2 || !parts.iter().all(|(_, places)| is_run(places)) {
             return vec![(draft, matched)];
         }
         let one = |(_, places): (Option<Control>, Vec<usize>)| {
