@@ -234,24 +234,23 @@ fn hint(kind: GroupKind, tags: &[&Tag]) -> Option<Hint> {
     }
 }
 
-/// The change of the state per unit of action and frame, for each action column. The rotation of an end effector turns
-/// in the frame of the base.
-pub(super) fn gains(
-    samples: &Samples<'_>,
-    pairs: &[(usize, Option<usize>)],
-    measured: &Measured,
-    rotation: Option<(Rotation, &[usize])>,
-) -> Vec<f64> {
+/// The change of the state per unit of action and frame, for each action column; `turns` are those of a rotation.
+pub(super) fn gains(columns: usize, measured: &Measured, turns: &[Option<Fit>]) -> Vec<f64> {
     let sound = |fit: Fit| (fit.explained >= LEAST_GAIN && fit.slope.is_finite()).then_some(fit.slope);
-    let turned = rotation.map(|(written, columns)| turns(samples, pairs, written, columns)).unwrap_or_default();
-    let of = |place: usize| match place.checked_sub(3).and_then(|axis| turned.get(axis)) {
+    let of = |place: usize| match place.checked_sub(3).and_then(|axis| turns.get(axis)) {
         Some(fit) => fit.and_then(sound),
         None => measured.change.get(place).copied().flatten().and_then(sound),
     };
-    (0..pairs.len()).map(|place| of(place).unwrap_or(1.0)).collect()
+    (0..columns).map(|place| of(place).unwrap_or(1.0)).collect()
 }
 
-/// How the three rotation actions explain the rotation of the state.
+/// The mean share of the turns that actions explain, over axes that turn.
+pub(super) fn share_of_turns(turns: &[Option<Fit>]) -> Option<f64> {
+    let shares: Vec<f64> = turns.iter().flatten().map(|fit| fit.explained.max(0.0)).collect();
+    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+}
+
+/// How the three rotation actions explain the rotation of the state, which turns in the frame of the base.
 pub(super) fn turns(
     samples: &Samples<'_>,
     pairs: &[(usize, Option<usize>)],

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::control::{self, Measured};
 use super::measure::{Fit, Samples};
-use super::names::{Part, Tag, forget_only_number, tags};
+use super::names::{Hint, Part, Tag, forget_only_number, tags};
 use super::parts::{Draft, drafts, unique_names, without_rotation};
 use super::states::{Matched, by_name, by_numbers};
 use super::{Control, Group, GroupKind, RobotLayout, Rotation, choices, grippers};
@@ -212,7 +212,7 @@ impl Look<'_> {
             let names: Vec<&str> = matched.columns.iter().map(|column| self.states[*column].name.as_str()).collect();
             let fingers = (states, &matched.columns[..], &names[..]);
             let gripper = grippers::described((actions, draft.actions[0]), fingers, (spans, fps), &mut evidence);
-            let control = self.gripper_control(draft.actions[0], &matched.columns, &gripper.signs);
+            let control = self.gripper_control(draft.actions[0], &matched.columns, &gripper.signs, &mut evidence);
             return Group {
                 name,
                 kind: draft.kind,
@@ -248,8 +248,13 @@ impl Look<'_> {
         let state_rotation = if turned.len() == 4 { Some(Rotation::Quaternion) } else { rotation };
         let gains = match decision.control {
             Control::Relative => {
-                let rotation = state_rotation.filter(|_| draft.kind == GroupKind::EndEffector && turned.len() >= 3);
-                control::gains(&self.samples, &pairs, &measured, rotation.map(|written| (written, turned)))
+                let turned = state_rotation.filter(|_| turned.len() >= 3).map(|written| (written, turned));
+                let turns = turned.map(|(written, turned)| control::turns(&self.samples, &pairs, written, turned));
+                let turns = turns.unwrap_or_default();
+                if let Some(share) = control::share_of_turns(&turns) {
+                    evidence.push(format!("Actions explain {:.0} % of the turns.", 100.0 * share));
+                }
+                control::gains(pairs.len(), &measured, &turns)
             }
             Control::Absolute | Control::Velocity => vec![1.0; draft.actions.len()],
         };
@@ -284,9 +289,7 @@ impl Look<'_> {
         }
         let other = if named == Rotation::Euler { Rotation::AxisAngle } else { Rotation::Euler };
         let share = |written: Rotation| {
-            let fits = control::turns(&self.coarse, pairs, written, columns);
-            let shares: Vec<f64> = fits.iter().flatten().map(|fit| fit.explained.max(0.0)).collect();
-            shares.iter().sum::<f64>() / shares.len().max(1) as f64
+            control::share_of_turns(&control::turns(&self.coarse, pairs, written, columns)).unwrap_or(0.0)
         };
         let (as_named, as_other) = (share(named), share(other));
         if as_other < 0.5 || as_other < as_named + CLEARLY {
@@ -305,8 +308,10 @@ impl Look<'_> {
         other
     }
 
-    fn gripper_control(&self, action: usize, fingers: &[usize], signs: &[f64]) -> Control {
-        if self.actions[action].hint == Some(super::names::Hint::Change) {
+    /// Whether a command is where the gripper goes or how it changes.
+    fn gripper_control(&self, action: usize, fingers: &[usize], signs: &[f64], evidence: &mut Vec<String>) -> Control {
+        if self.actions[action].hint == Some(Hint::Change) {
+            evidence.push("The name of the action says that it is a change.".to_owned());
             return Control::Relative;
         }
         let opening = |frame: usize| {
@@ -315,7 +320,12 @@ impl Look<'_> {
         let share = |fit: Option<Fit>| fit.map_or(0.0, |fit| fit.explained.abs());
         let level = share(self.samples.level(action, opening));
         let change = share(self.samples.change(action, opening));
-        if !fingers.is_empty() && change > 0.5 && change > level { Control::Relative } else { Control::Absolute }
+        let control = if change > 0.5 && change > level { Control::Relative } else { Control::Absolute };
+        if !fingers.is_empty() {
+            let [level, change] = [level, change].map(|share| 100.0 * share);
+            evidence.push(format!("Commands explain {level:.0} % of the opening and {change:.0} % of its changes."));
+        }
+        control
     }
 
     /// How names put the columns of a group together.
@@ -329,7 +339,8 @@ impl Look<'_> {
             _ => names.join(", "),
         };
         let whose = if self.borrowed { " after the states, of which there are as many" } else { "" };
-        Some(format!("Its actions are called {shown}{whose}."))
+        let verb = if names.len() == 1 { "action is" } else { "actions are" };
+        Some(format!("Its {verb} called {shown}{whose}."))
     }
 
     fn capital(&self, column: usize) -> String {
