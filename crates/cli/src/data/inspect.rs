@@ -15,6 +15,9 @@ const BAR: usize = 30;
 /// The longest task that is shown in full, in letters.
 const TASK_WIDTH: usize = 76;
 
+/// The longest line of a sentence, in letters.
+const LINE_WIDTH: usize = 96;
+
 /// Shows what a dataset holds.
 pub(crate) fn run(options: &InspectArgs) -> Result<(), Failure> {
     let opened = root(&options.dataset)
@@ -136,15 +139,31 @@ fn robot(inspection: &Inspection) -> String {
         [group.name.clone(), kind.to_owned(), control.to_owned()].into_iter().chain(columns).collect()
     };
     let mut shown = table(&headings, &inspection.robot.groups.iter().map(row).collect::<Vec<_>>());
-    for group in &inspection.robot.groups {
-        shown.push_str(&format!("\n  Why {}:\n", printable(&group.name)));
-        group.evidence.iter().for_each(|why| shown.push_str(&format!("    {}\n", printable(why))));
-    }
-    if !inspection.robot.undecided.is_empty() {
-        shown.push_str("\n  Not decided:\n");
-        inspection.robot.undecided.iter().for_each(|doubt| shown.push_str(&format!("    {}\n", printable(doubt))));
+    let sections = inspection.robot.groups.iter().map(|group| (format!("Why {}:", group.name), &group.evidence));
+    let undecided = ("Not decided:".to_owned(), &inspection.robot.undecided);
+    for (heading, sentences) in sections.chain([undecided]).filter(|(_, sentences)| !sentences.is_empty()) {
+        shown.push_str(&format!("\n  {}\n", printable(&heading)));
+        for sentence in sentences {
+            shown.push_str(&folded(&printable(sentence)));
+        }
     }
     shown
+}
+
+/// A sentence over as many lines as it needs, indented.
+fn folded(sentence: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in sentence.split(' ') {
+        let full = lines.last().map_or(0, |line| line.chars().count()) + 1 + word.chars().count() > LINE_WIDTH;
+        if full {
+            lines.push("  ".to_owned());
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push(' ');
+            line.push_str(word);
+        }
+    }
+    lines.iter().map(|line| format!("   {line}\n")).collect()
 }
 
 /// Columns by their names, or by their numbers if they have none; of many, the first and the last.

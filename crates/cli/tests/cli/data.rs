@@ -89,6 +89,21 @@ fn columns_can_be_named() {
 }
 
 #[test]
+fn what_actions_mean_can_be_said() {
+    let robot = |options: &[&str]| run(&[&["data", "inspect", "--json"], options].concat()).json()["robot"].clone();
+    let found = robot(&[]);
+    assert_eq!((&found["groups"][0]["name"], &found["groups"][0]["control"]), (&json!("arm"), &json!("relative")));
+    assert_eq!(found["groups"][1]["gripper"]["closes_above"], json!(true));
+    let said = robot(&["--control", "arm=absolute", "--gripper", "none"]);
+    assert_eq!(said["groups"][0]["control"], json!("absolute"));
+    assert!(said["groups"].as_array().unwrap().iter().all(|group| group["kind"] != "gripper"));
+    assert_eq!(robot(&["--gripper", "6"]), robot(&["--gripper", "gripper"]));
+    insta::assert_snapshot!("no_group", run(&["data", "inspect", "--control", "left arm=absolute"]).shown());
+    insta::assert_snapshot!("no_gripper_column", run(&["data", "inspect", "--gripper", "hand"]).shown());
+    insta::assert_snapshot!("no_control", run(&["data", "inspect", "--control", "fast"]).shown());
+}
+
+#[test]
 fn a_sound_set() {
     insta::assert_snapshot!(Made::new().run(&["data", "validate", "./pour"]).shown());
 }

@@ -33,6 +33,8 @@ pub(super) struct Decision {
     pub(super) evidence: String,
     /// Why this is not certain, if it is not.
     pub(super) doubt: Option<String>,
+    /// Whether nothing moves, so that nothing could be measured.
+    pub(super) at_rest: bool,
 }
 
 impl Measured {
@@ -94,7 +96,12 @@ pub(super) fn decided(
     fps: f64,
 ) -> Decision {
     if kind == GroupKind::Other {
-        return Decision { control: Control::Absolute, evidence: "It is not a motion.".to_owned(), doubt: None };
+        return Decision {
+            control: Control::Absolute,
+            evidence: "It is not a motion.".to_owned(),
+            doubt: None,
+            at_rest: false,
+        };
     }
     let hint = hint(kind, tags);
     let velocities = !state_tags.is_empty() && state_tags.iter().all(|tag| tag.hint == Some(Hint::Velocity));
@@ -118,6 +125,7 @@ pub(super) fn decided(
             control: Control::Velocity,
             evidence: format!("{follows}, which are velocities as the actions' names say, and {moves}."),
             doubt: None,
+            at_rest: false,
         },
         (Some(Control::Absolute), hint) if kind == GroupKind::Base && hint.is_none() => Decision {
             control: Control::Velocity,
@@ -127,6 +135,7 @@ pub(super) fn decided(
                  They are taken to be velocities; {} says that they are positions.",
                 flag("absolute")
             )),
+            at_rest: false,
         },
         (Some(Control::Absolute), hint) => Decision {
             control: Control::Absolute,
@@ -138,6 +147,7 @@ pub(super) fn decided(
                     flag("relative")
                 )
             }),
+            at_rest: false,
         },
         (Some(_), hint) => Decision {
             control: Control::Relative,
@@ -153,6 +163,7 @@ pub(super) fn decided(
                     flag("absolute")
                 )
             }),
+            at_rest: false,
         },
         (None, Some(Hint::Change)) => by_name(Control::Relative, "changes"),
         (None, Some(Hint::Velocity)) if pairs.iter().all(|(_, state)| state.is_none()) || velocities => {
@@ -167,7 +178,7 @@ pub(super) fn decided(
 fn by_name(control: Control, what: &str) -> Decision {
     let evidence =
         format!("The names of the actions say that they are {what}; the numbers are not clear enough to check it.");
-    Decision { control, evidence, doubt: None }
+    Decision { control, evidence, doubt: None, at_rest: false }
 }
 
 /// A guess where neither names nor numbers say anything.
@@ -196,6 +207,7 @@ fn default(
             "It is not known what the actions of the {name} mean, because {why}. They are taken to be {taken}; \
              `--control '{name}={other}'` says otherwise."
         )),
+        at_rest: has_states && !moves,
     }
 }
 
@@ -234,24 +246,23 @@ fn hint(kind: GroupKind, tags: &[&Tag]) -> Option<Hint> {
     }
 }
 
-/// The change of the state per unit of action and frame, for each action column. The rotation of an end effector turns
-/// in the frame of the base.
-pub(super) fn gains(
-    samples: &Samples<'_>,
-    pairs: &[(usize, Option<usize>)],
-    measured: &Measured,
-    rotation: Option<(Rotation, &[usize])>,
-) -> Vec<f64> {
+/// The change of the state per unit of action and frame, for each action column; `turns` are those of a rotation.
+pub(super) fn gains(columns: usize, measured: &Measured, turns: &[Option<Fit>]) -> Vec<f64> {
     let sound = |fit: Fit| (fit.explained >= LEAST_GAIN && fit.slope.is_finite()).then_some(fit.slope);
-    let turned = rotation.map(|(written, columns)| turns(samples, pairs, written, columns)).unwrap_or_default();
-    let of = |place: usize| match place.checked_sub(3).and_then(|axis| turned.get(axis)) {
+    let of = |place: usize| match place.checked_sub(3).and_then(|axis| turns.get(axis)) {
         Some(fit) => fit.and_then(sound),
         None => measured.change.get(place).copied().flatten().and_then(sound),
     };
-    (0..pairs.len()).map(|place| of(place).unwrap_or(1.0)).collect()
+    (0..columns).map(|place| of(place).unwrap_or(1.0)).collect()
 }
 
-/// How the three rotation actions explain the rotation of the state.
+/// The mean share of the turns that actions explain, over axes that turn.
+pub(super) fn share_of_turns(turns: &[Option<Fit>]) -> Option<f64> {
+    let shares: Vec<f64> = turns.iter().flatten().map(|fit| fit.explained.max(0.0)).collect();
+    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+}
+
+/// How the three rotation actions explain the rotation of the state, which turns in the frame of the base.
 pub(super) fn turns(
     samples: &Samples<'_>,
     pairs: &[(usize, Option<usize>)],

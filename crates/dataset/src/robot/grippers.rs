@@ -27,10 +27,10 @@ const VALUES: usize = 20_000;
 
 /// Why a column's numbers are those of a gripper's command, in words that follow the column's name.
 pub(super) fn levels(actions: &Matrix, column: usize, spans: &[EpisodeSpan], fps: f64) -> Option<String> {
-    let values = || column_values(actions, column);
+    let values = || sampled(actions, column);
     let count = values().count().max(1) as f64;
     if let Some([low, high]) = two_values(actions, column) {
-        let share = values().filter(|value| *value == high).count() as f64 / count;
+        let share = values().filter(|value| *value == f64::from(high)).count() as f64 / count;
         let both = (LEAST_OF_VALUES..=1.0 - LEAST_OF_VALUES).contains(&share);
         return both.then(|| format!("takes only the values {low} and {high}"));
     }
@@ -44,7 +44,7 @@ pub(super) fn levels(actions: &Matrix, column: usize, spans: &[EpisodeSpan], fps
         () if value >= high - near => Some(true),
         () => None,
     };
-    let shares = [false, true].map(|one| values().filter(|value| level(f64::from(*value)) == Some(one)).count() as f64);
+    let shares = [false, true].map(|one| values().filter(|value| level(*value) == Some(one)).count() as f64);
     let [below, above] = shares.map(|frames| frames / count);
     if below < LEAST_OF_LEVELS || above < LEAST_OF_LEVELS || below + above < SHARE_OF_LEVELS {
         return None;
@@ -87,7 +87,7 @@ pub(super) fn described(
     };
     let followed = (FOLLOWED * fps).round().max(1.0) as usize;
     let (mut sums, mut counts) = ([0.0; 2], [0.0; 2]);
-    let mut openings = Vec::new();
+    let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
     for span in spans {
         for frame in span.frames.clone() {
             let opening = opening((frame + followed).min(span.frames.end - 1));
@@ -96,14 +96,13 @@ pub(super) fn described(
                 let high = usize::from(command > f64::from(threshold));
                 sums[high] += opening;
                 counts[high] += 1.0;
-                openings.push(opening);
+                (least, most) = (least.min(opening), most.max(opening));
             }
         }
     }
     let [low, high] = [sums[0] / counts[0], sums[1] / counts[1]];
-    let range = quantiles(openings.into_iter(), [0.0, 1.0]).map_or(0.0, |[least, most]| most - least);
     // Without commands on one side the mean is not a number, and nothing is seen.
-    let seen = !fingers.is_empty() && (high - low).abs() > LEAST_SHARE * range;
+    let seen = !fingers.is_empty() && (high - low).abs() > LEAST_SHARE * (most - least);
     let closes_above = seen.then_some(high < low);
     let fingers_are = if fingers.len() == 2 { "the fingers are closer together" } else { "its state is more closed" };
     match closes_above {
@@ -126,9 +125,13 @@ fn threshold(matrix: &Matrix, column: usize) -> f32 {
 
 /// The range of a column but for its outermost values, which may be wrong.
 fn bounds(matrix: &Matrix, column: usize) -> Option<[f64; 2]> {
+    quantiles(sampled(matrix, column), [0.002, 0.998])
+}
+
+/// Values of a column from evenly spaced rows.
+fn sampled(matrix: &Matrix, column: usize) -> impl Iterator<Item = f64> {
     let rows = matrix.values.len() / matrix.width.max(1);
-    let values = column_values(matrix, column).step_by(rows.div_ceil(VALUES).max(1)).map(f64::from);
-    quantiles(values, [0.002, 0.998])
+    (0..rows).step_by(rows.div_ceil(VALUES).max(1)).map(move |row| super::value(matrix, row, column))
 }
 
 fn column_values(matrix: &Matrix, column: usize) -> impl Iterator<Item = f32> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::control::{self, Measured};
 use super::measure::{Fit, Samples};
-use super::names::{Part, Tag, forget_only_number, tags};
+use super::names::{Hint, Part, Tag, forget_only_number, tags};
 use super::parts::{Draft, drafts, unique_names, without_rotation};
 use super::states::{Matched, by_name, by_numbers};
 use super::{Control, Group, GroupKind, RobotLayout, Rotation, choices, grippers};
@@ -25,21 +25,27 @@ pub(super) fn layout(dataset: &Dataset) -> RobotLayout {
     let mut undecided = Vec::new();
     let without = action_names.is_none();
     // States and actions of the same number are usually the same joints.
-    let action_names = action_names.or_else(|| state_names.clone().filter(|names| names.len() == actions.width));
+    let fps = dataset.info().fps;
+    let spans = dataset.spans();
+    let coarse = Samples::coarse(actions, states, spans, fps);
+    let borrowed = || state_names.clone().filter(|names| names.len() == actions.width && alike(&coarse));
+    let action_names = action_names.or_else(borrowed);
     let nothing = |width: usize| vec![String::new(); width];
     let mut action_tags = tags(&action_names.clone().unwrap_or_else(|| nothing(actions.width)));
     let mut state_tags = tags(&state_names.clone().unwrap_or_else(|| nothing(states.width)));
     forget_only_number(&mut action_tags, &mut state_tags);
-
-    let fps = dataset.info().fps;
-    let spans = dataset.spans();
+    let borrowed = without && action_names.is_some();
+    if borrowed {
+        // What the names of states say about their meaning says nothing about actions.
+        action_tags.iter_mut().for_each(|tag| _ = tag.hint.take_if(|hint| *hint != Hint::Velocity));
+    }
     let look = Look {
         samples: Samples::new(actions, states, spans, fps),
-        coarse: Samples::coarse(actions, states, spans, fps),
+        coarse,
         actions: action_tags,
         states: state_tags,
         dataset,
-        borrowed: without && action_names.is_some(),
+        borrowed,
     };
     let (columns, gripper_evidence) = look.gripper_columns(&mut undecided);
     let mut found: Vec<(Draft, Matched)> = Vec::new();
@@ -65,16 +71,53 @@ pub(super) fn layout(dataset: &Dataset) -> RobotLayout {
     found.sort_by_key(|(draft, _)| draft.actions.iter().min().copied());
     let (all, matches): (Vec<Draft>, Vec<Matched>) = found.into_iter().unzip();
     let names = unique_names(&all);
-    let groups = all.iter().zip(matches).zip(names).map(|((draft, matched), name)| {
-        let mut group = look.group(draft, matched, name, &mut undecided);
+    let mut groups: Vec<(Group, Doubt)> = Vec::new();
+    for ((draft, matched), name) in all.iter().zip(matches).zip(names) {
+        let (mut group, doubt) = look.group(draft, matched, name);
         if let Some((_, why)) = gripper_evidence.iter().find(|(column, _)| draft.actions == [*column]) {
             group.evidence.insert(0, why.clone());
         }
-        group
-    });
-    let mut layout = RobotLayout { groups: groups.collect(), undecided };
+        groups.push((group, doubt));
+    }
+    like_the_others(&mut groups);
+    undecided.extend(groups.iter_mut().filter_map(|(_, doubt)| doubt.sentence.take()));
+    let groups = groups.into_iter().map(|(group, _)| group).collect();
+    let mut layout = RobotLayout { groups, undecided };
     choices::apply(&mut layout, &dataset.overrides.control);
     layout
+}
+
+/// Whether each action that moves steers the state of the same place.
+fn alike(samples: &Samples<'_>) -> bool {
+    let pairs: Vec<(usize, Option<usize>)> = (0..samples.actions.width).map(|at| (at, Some(at))).collect();
+    let measured = Measured::of(samples, &pairs);
+    let moving = |place: usize| measured.level[place].is_some() || measured.change[place].is_some();
+    let mut moving = (0..pairs.len()).filter(|&place| moving(place)).peekable();
+    moving.peek().is_some() && moving.all(|place| measured.clear(place).is_some())
+}
+
+/// What is not certain of a group.
+#[derive(Default)]
+struct Doubt {
+    sentence: Option<String>,
+    at_rest: bool,
+}
+
+/// Joints that never move are taken to be controlled as all others are, if those agree.
+fn like_the_others(groups: &mut [(Group, Doubt)]) {
+    let certain = |(group, doubt): &&(Group, Doubt)| group.kind == GroupKind::Joints && doubt.sentence.is_none();
+    let controls: Vec<Control> = groups.iter().filter(certain).map(|(group, _)| group.control).collect();
+    let Some(first) = controls.first().copied().filter(|first| controls.iter().all(|control| control == first)) else {
+        return;
+    };
+    for (group, doubt) in groups {
+        if group.kind == GroupKind::Joints && doubt.at_rest {
+            group.control = first;
+            group.gains.fill(1.0);
+            group.evidence.push("It hardly moves, and is taken to be controlled as the other joints are.".to_owned());
+            doubt.sentence = None;
+        }
+    }
 }
 
 /// What a layout is made from.
@@ -174,7 +217,8 @@ impl Look<'_> {
         }
     }
 
-    /// Columns with clearly different controls, apart. Columns that are not clear stay with those before them.
+    /// Columns with clearly different controls, apart, if each control has one run of columns. Columns that are not clear
+    /// stay with those before them.
     fn split(&self, draft: Draft, matched: Matched) -> Vec<(Draft, Matched)> {
         let measured = Measured::of(&self.coarse, &pairs(&draft, &matched));
         let clear: Vec<Option<Control>> = (0..draft.actions.len()).map(|place| measured.clear(place)).collect();
@@ -188,7 +232,8 @@ impl Look<'_> {
                 None => parts.push((before, vec![place])),
             }
         }
-        if parts.len() < 2 {
+        let is_run = |places: &[usize]| places.windows(2).all(|pair| pair[1] == pair[0] + 1);
+        if parts.len() < 2 || !parts.iter().all(|(_, places)| is_run(places)) {
             return vec![(draft, matched)];
         }
         let one = |(_, places): (Option<Control>, Vec<usize>)| {
@@ -200,7 +245,7 @@ impl Look<'_> {
         parts.into_iter().map(one).collect()
     }
 
-    fn group(&self, draft: &Draft, matched: Matched, name: String, undecided: &mut Vec<String>) -> Group {
+    fn group(&self, draft: &Draft, matched: Matched, name: String) -> (Group, Doubt) {
         let mut evidence: Vec<String> = self.naming(draft).into_iter().collect();
         evidence.extend(matched.evidence.clone());
         let pairs = pairs(draft, &matched);
@@ -210,8 +255,8 @@ impl Look<'_> {
             let names: Vec<&str> = matched.columns.iter().map(|column| self.states[*column].name.as_str()).collect();
             let fingers = (states, &matched.columns[..], &names[..]);
             let gripper = grippers::described((actions, draft.actions[0]), fingers, (spans, fps), &mut evidence);
-            let control = self.gripper_control(draft.actions[0], &matched.columns, &gripper.signs);
-            return Group {
+            let control = self.gripper_control(draft.actions[0], &matched.columns, &gripper.signs, &mut evidence);
+            let group = Group {
                 name,
                 kind: draft.kind,
                 actions: draft.actions.clone(),
@@ -223,6 +268,7 @@ impl Look<'_> {
                 gripper: Some(gripper),
                 evidence,
             };
+            return (group, Doubt::default());
         }
         let measured = Measured::of(&self.samples, &pairs);
         // Rotations go round; positions do not.
@@ -238,7 +284,7 @@ impl Look<'_> {
             fps,
         );
         evidence.push(decision.evidence);
-        undecided.extend(decision.doubt);
+        let doubt = Doubt { sentence: decision.doubt, at_rest: decision.at_rest };
         let turned = matched.columns.get(3..).unwrap_or_default();
         let rotation = draft
             .rotation
@@ -246,8 +292,13 @@ impl Look<'_> {
         let state_rotation = if turned.len() == 4 { Some(Rotation::Quaternion) } else { rotation };
         let gains = match decision.control {
             Control::Relative => {
-                let rotation = state_rotation.filter(|_| draft.kind == GroupKind::EndEffector && turned.len() >= 3);
-                control::gains(&self.samples, &pairs, &measured, rotation.map(|written| (written, turned)))
+                let turned = state_rotation.filter(|_| turned.len() >= 3).map(|written| (written, turned));
+                let turns = turned.map(|(written, turned)| control::turns(&self.samples, &pairs, written, turned));
+                let turns = turns.unwrap_or_default();
+                if let Some(share) = control::share_of_turns(&turns) {
+                    evidence.push(format!("Actions explain {:.0} % of the turns.", 100.0 * share));
+                }
+                control::gains(pairs.len(), &measured, &turns)
             }
             Control::Absolute | Control::Velocity => vec![1.0; draft.actions.len()],
         };
@@ -255,7 +306,7 @@ impl Look<'_> {
         if in_metres {
             evidence.push(format!("Its position is within {} of 0, as metres would be.", super::REACH));
         }
-        Group {
+        let group = Group {
             name,
             kind: draft.kind,
             actions: draft.actions.clone(),
@@ -266,7 +317,8 @@ impl Look<'_> {
             gains,
             gripper: None,
             evidence,
-        }
+        };
+        (group, doubt)
     }
 
     /// How a rotation of three numbers is written, by its names unless the numbers say otherwise.
@@ -282,9 +334,7 @@ impl Look<'_> {
         }
         let other = if named == Rotation::Euler { Rotation::AxisAngle } else { Rotation::Euler };
         let share = |written: Rotation| {
-            let fits = control::turns(&self.coarse, pairs, written, columns);
-            let shares: Vec<f64> = fits.iter().flatten().map(|fit| fit.explained.max(0.0)).collect();
-            shares.iter().sum::<f64>() / shares.len().max(1) as f64
+            control::share_of_turns(&control::turns(&self.coarse, pairs, written, columns)).unwrap_or(0.0)
         };
         let (as_named, as_other) = (share(named), share(other));
         if as_other < 0.5 || as_other < as_named + CLEARLY {
@@ -303,8 +353,10 @@ impl Look<'_> {
         other
     }
 
-    fn gripper_control(&self, action: usize, fingers: &[usize], signs: &[f64]) -> Control {
-        if self.actions[action].hint == Some(super::names::Hint::Change) {
+    /// Whether a command is where the gripper goes or how it changes.
+    fn gripper_control(&self, action: usize, fingers: &[usize], signs: &[f64], evidence: &mut Vec<String>) -> Control {
+        if self.actions[action].hint == Some(Hint::Change) {
+            evidence.push("The name of the action says that it is a change.".to_owned());
             return Control::Relative;
         }
         let opening = |frame: usize| {
@@ -313,7 +365,12 @@ impl Look<'_> {
         let share = |fit: Option<Fit>| fit.map_or(0.0, |fit| fit.explained.abs());
         let level = share(self.samples.level(action, opening));
         let change = share(self.samples.change(action, opening));
-        if !fingers.is_empty() && change > 0.5 && change > level { Control::Relative } else { Control::Absolute }
+        let control = if change > 0.5 && change > level { Control::Relative } else { Control::Absolute };
+        if !fingers.is_empty() {
+            let [level, change] = [level, change].map(|share| 100.0 * share);
+            evidence.push(format!("Commands explain {level:.0} % of the opening and {change:.0} % of its changes."));
+        }
+        control
     }
 
     /// How names put the columns of a group together.
@@ -327,7 +384,8 @@ impl Look<'_> {
             _ => names.join(", "),
         };
         let whose = if self.borrowed { " after the states, of which there are as many" } else { "" };
-        Some(format!("Its actions are called {shown}{whose}."))
+        let verb = if names.len() == 1 { "action is" } else { "actions are" };
+        Some(format!("Its {verb} called {shown}{whose}."))
     }
 
     fn capital(&self, column: usize) -> String {

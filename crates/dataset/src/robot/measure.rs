@@ -13,10 +13,13 @@ use crate::columns::Matrix;
 use crate::ids::EpisodeSpan;
 
 /// Frames that are looked at, at most.
-const FRAMES: usize = 50_000;
+const FRAMES: usize = 30_000;
 
 /// Frames that are looked at when every action is compared with every state.
 const FRAMES_OF_PAIRS: usize = 4_000;
+
+/// Frames that the spread of a column is taken from.
+const FRAMES_OF_SPREAD: usize = 500;
 
 /// The longest lag, in seconds, and how many lags are tried.
 const LONGEST_LAG: f64 = 0.3;
@@ -36,7 +39,7 @@ const FEW_EPISODES: usize = 4;
 const LEAST_FRAMES: usize = 20;
 
 /// A block counts if the values in it spread by this share of the spread of all.
-const LEAST_SPREAD: f64 = 0.05;
+const LEAST_SPREAD: f64 = 0.01;
 
 /// Actions that are so many times larger or smaller than the state are not positions in the state's unit.
 const OTHER_UNIT: f64 = 3.0;
@@ -50,6 +53,8 @@ pub(super) struct Fit {
     pub(super) slope: f64,
     /// After how many frames.
     pub(super) lag: usize,
+    /// The share of the blocks in which both move.
+    pub(super) blocks: f64,
 }
 
 impl Fit {
@@ -166,9 +171,10 @@ impl<'a> Samples<'a> {
         let spread = |values: &mut dyn Iterator<Item = f64>| {
             quantiles(values, [0.01, 0.99]).map_or(0.0, |[low, high]| high - low)
         };
-        let least_given = LEAST_SPREAD * spread(&mut given.iter().copied());
+        let some = given.len().div_ceil(FRAMES_OF_SPREAD).max(1);
+        let least_given = LEAST_SPREAD * spread(&mut given.iter().copied().step_by(some));
         let least_found = match levels {
-            true => LEAST_SPREAD * spread(&mut self.starts.iter().map(|start| found(start.frame))),
+            true => LEAST_SPREAD * spread(&mut self.starts.iter().step_by(some).map(|start| found(start.frame))),
             false => 0.0,
         };
         let of_lag = |lag: usize| {
@@ -179,10 +185,11 @@ impl<'a> Samples<'a> {
                 }
             }
             let moving: Vec<&Sums> = sums.iter().filter(|sums| sums.moves(least_given, least_found)).collect();
+            let blocks = moving.len() as f64 / self.blocks as f64;
             let frames: f64 = moving.iter().map(|sums| sums.count).sum();
             let middle = |of: fn(&Sums) -> f64| median(moving.iter().map(|sums| of(sums)).collect());
             let enough = frames >= LEAST_FRAMES as f64;
-            enough.then(|| Fit { explained: middle(Sums::explained), slope: middle(Sums::slope), lag })
+            enough.then(|| Fit { explained: middle(Sums::explained), slope: middle(Sums::slope), lag, blocks })
         };
         let fits = self.lags.iter().filter_map(|lag| of_lag(*lag));
         fits.reduce(|best, fit| if fit.explained.abs() > best.explained.abs() + 1e-9 { fit } else { best })

@@ -10,6 +10,9 @@ use super::{GroupKind, Rotation};
 /// A match by numbers explains at least this.
 const LEAST_MATCH: f64 = 0.25;
 
+/// A match by numbers shows in this share of the dataset; what shows less often may be the habit of one task.
+const LEAST_BLOCKS: f64 = 0.25;
+
 /// The state of the same place is taken if another one matches better by less than this.
 const NEARLY: f64 = 0.03;
 
@@ -43,8 +46,9 @@ pub(super) fn by_numbers(draft: &Draft, samples: &Samples<'_>, taken: &BTreeSet<
     for (place, &action) in draft.actions.iter().enumerate() {
         for &state in &free {
             let value = |frame: usize| samples.state(frame, state);
-            let level = samples.level(action, value).map_or(0.0, Fit::as_position);
-            let change = samples.change(action, value).map_or(0.0, |fit| fit.explained);
+            let often = |fit: &Fit| fit.blocks >= LEAST_BLOCKS;
+            let level = samples.level(action, value).filter(often).map_or(0.0, Fit::as_position);
+            let change = samples.change(action, value).filter(often).map_or(0.0, |fit| fit.explained);
             let nearly = if state == action { NEARLY } else { 0.0 };
             let score = level.max(change);
             if score >= LEAST_MATCH {

@@ -252,3 +252,30 @@ fn columns_without_names_are_split_by_what_they_are() {
         layout.groups.iter().map(|group| (group.control, group.actions.clone())).collect();
     assert_eq!(controls, [(Control::Absolute, vec![0, 1, 2, 3]), (Control::Relative, vec![4])]);
 }
+
+#[test]
+fn joints_that_never_move_are_like_the_others() {
+    let mut rows = joints(4, 30.0, 4, 15);
+    for row in rows.states.iter_mut().chain(&mut rows.actions) {
+        (row[2], row[3]) = (0.25, -1.0);
+    }
+    let names = json!(["left_elbow", "left_wrist", "neck_yaw", "neck_pitch"]);
+    let layout = RobotLayout::of(&rows.dataset(30.0, names.clone(), names));
+    assert_eq!(layout.groups.iter().map(|group| group.control).collect::<Vec<_>>(), [Control::Absolute; 2]);
+    assert!(layout.undecided.is_empty(), "{:?}", layout.undecided);
+    assert!(layout.groups[1].evidence.join(" ").contains("as the other joints are"));
+}
+
+#[test]
+fn actions_without_names_have_those_of_states_that_they_steer() {
+    let names = json!(["left_elbow", "left_gripper", "right_elbow", "right_gripper"]);
+    let layout = RobotLayout::of(&joints(4, 30.0, 4, 16).dataset(30.0, names.clone(), Value::Null));
+    let found: Vec<&str> = layout.groups.iter().map(|group| group.name.as_str()).collect();
+    assert_eq!(found, ["left arm", "left gripper", "right arm", "right gripper"]);
+    // As many states of something else give no names.
+    let mut rows = joints(4, 30.0, 4, 17);
+    rows.states.iter_mut().for_each(|row| row.rotate_left(1));
+    let layout = RobotLayout::of(&rows.dataset(30.0, names, Value::Null));
+    assert_eq!(layout.groups.len(), 1);
+    assert_eq!(layout.groups[0].states, [3, 0, 1, 2]);
+}
