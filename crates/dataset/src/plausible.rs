@@ -304,7 +304,6 @@ mod tests {
     /// `cargo test -p dataset --lib plausible -- --ignored --nocapture` prints how fast a gibibyte is checked.
     #[test]
     #[ignore = "it measures"]
-    #[expect(clippy::print_stderr, reason = "the measurement is the result")]
     fn a_gibibyte_is_checked_at_memory_speed() {
         let values = vec![0.25_f32; 1 << 28];
         let copied = std::time::Instant::now();

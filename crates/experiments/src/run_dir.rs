@@ -197,14 +197,19 @@ impl Drop for RunDir {
 
 /// Whether a directory and those below have nothing but files that a run leaves before its first stage.
 fn is_bare(root: &Path) -> bool {
-    names_in(root).all(|name| is_early(&name) || (root.join(&name).is_dir() && is_bare(&root.join(&name))))
+    names_in(root).all(|name| is_early(&name) || (is_folder(&root.join(&name)) && is_bare(&root.join(&name))))
+}
+
+/// Whether something is a directory itself, not a link to one.
+fn is_folder(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.is_dir())
 }
 
 /// Removes the files that a run leaves before its first stage, and directories that are empty without them.
 fn remove_early_files(root: &Path) {
     for name in names_in(root) {
         let path = root.join(&name);
-        match path.is_dir() {
+        match is_folder(&path) {
             true => {
                 remove_early_files(&path);
                 let _ = fs::remove_dir(&path);
@@ -241,9 +246,9 @@ pub(crate) fn claim(root: &Path, resume: bool, begun: bool, config: &Value) -> R
     }
     let path = root.join(CONFIG);
     if !path.is_file() {
-        return match has_other_files(root) {
-            true => Err(exists("contains other files".to_owned())),
-            false => Ok(None),
+        return match is_bare(root) {
+            true => Ok(None),
+            false => Err(exists("contains other files".to_owned())),
         };
     }
     if !begun {
@@ -269,11 +274,6 @@ fn comparable(config: &Value) -> Value {
         }
     }
     config
-}
-
-/// Whether there is anything in a directory but what a start leaves before its first stage.
-fn has_other_files(root: &Path) -> bool {
-    names_in(root).any(|name| !is_early(&name))
 }
 
 /// Whether a directory has the result of a stage, a trained model or a checkpoint, in itself or below.
@@ -465,7 +465,6 @@ mod tests {
         fs::write(root.join("config.json.partial"), "{").unwrap();
         open(&root, false, &json!({ "seed": 2 })).unwrap();
         fs::write(root.join("notes.txt"), "mine").unwrap();
-        fs::remove_file(root.join("config.json")).unwrap();
         let error = open(&root, true, &json!({ "seed": 2 })).err().unwrap().to_string();
         assert!(error.contains("contains other files"), "{error}");
         let error = open(&root.join("notes.txt"), true, &json!({})).err().unwrap().to_string();
@@ -510,9 +509,12 @@ mod tests {
     fn a_training_that_failed_before_its_first_checkpoint_does_not_block_the_directory() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("run");
-        open(&root, false, &json!({ "seed": 1 })).unwrap();
+        let run = open(&root, false, &json!({ "seed": 1 })).unwrap();
         fs::create_dir_all(root.join("world_model/checkpoints")).unwrap();
         fs::write(root.join("world_model/config.json"), "{}").unwrap();
+        fs::write(root.join("world_model/metrics.jsonl"), "{}").unwrap();
+        drop(run);
+        assert!(root.join(CONFIG).is_file(), "what a training has noted stays, with its settings");
         open(&root, false, &json!({ "seed": 2 })).unwrap();
         fs::write(root.join("world_model/checkpoints/step-5.safetensors"), "").unwrap();
         assert!(open(&root, false, &json!({ "seed": 2 })).is_err());

@@ -17,7 +17,7 @@ use experiments::{AmortizerSettings, Prepared, WorldModelSettings, resolve};
 use super::args::PhaseCArgs;
 use crate::failure::{Failure, Problem};
 use crate::files;
-use crate::train::{open_source, split, stop_flag, training};
+use crate::train::{note, open_source, split, stop_flag, training};
 
 /// How often children are looked at.
 const LOOK: Duration = Duration::from_millis(200);
@@ -52,6 +52,7 @@ pub(crate) fn run(options: &PhaseCArgs) -> Result<(), Failure> {
     let mut datasets = Vec::new();
     for written in &options.dataset {
         let prepared = open(written)?;
+        note(&prepared.notes);
         raw.push((prepared.source.name.clone(), plan.raw(&prepared)?));
         for (mode, seed) in modes.iter().flat_map(|mode| (0..options.seeds).map(move |seed| (*mode, seed))) {
             wanted.push_back(Cell { dataset: datasets.len(), mode, seed });

@@ -22,7 +22,7 @@ use self::args::{AmortizerArgs, PhaseArgs, WorldModelArgs};
 pub(crate) use self::args::{ComputeArgs, FeatureArgs, HowArgs, SourceArgs, TrainCommand, of_sections};
 pub(crate) use self::place::Place;
 use self::watch::Stages;
-pub(crate) use self::watch::{brief, filling, stop_flag, training, warn};
+pub(crate) use self::watch::{brief, filling, note, stop_flag, training, warn};
 use crate::args::KeyArgs;
 use crate::data::overrides;
 use crate::failure::{Failure, Problem};
@@ -80,7 +80,7 @@ pub(crate) fn watched<T>(work: impl FnOnce(&mut dyn FnMut(Event<'_>)) -> T) -> T
 /// Opens datasets, finds their features, joins and splits them, and says what a user should know about that.
 pub(crate) fn prepared(source: &SourceArgs, keys: &KeyArgs, horizon: usize) -> Result<Prepared, Failure> {
     let prepared = quietly_prepared(source, keys, horizon)?;
-    watch::note(&prepared.notes);
+    note(&prepared.notes);
     Ok(prepared)
 }
 

@@ -4,6 +4,7 @@
 mod data;
 mod errors;
 mod features;
+mod findings;
 mod help;
 mod jobs;
 mod library;

@@ -51,7 +51,7 @@ impl Beside {
             match fs::create_dir(&temporary) {
                 Ok(()) => return Ok(Beside { temporary, target, finished: false }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(unwritable(&temporary.display().to_string(), &error)),
+                Err(error) => return Err(unwritable(&shown, &error)),
             }
         }
         Err(refuse("there are too many unfinished directories beside it").into())
