@@ -215,10 +215,10 @@ fn label_width(badge: &str, name: Option<&str>) -> f64 {
 fn em(letter: char) -> f64 {
     match letter {
         'i' | 'j' | 'l' | 'I' | '.' | ',' | ' ' => 0.45,
-        'a'..='z' if !matches!(letter, 'm' | 'w') => 0.68,
-        '0'..='9' => 0.7,
+        'a'..='z' if !matches!(letter, 'm' | 'w') => 0.74,
+        '0'..='9' => 0.72,
         // Capitals, wide letters, and scripts of which a letter is as wide as it is high.
-        _ => 1.05,
+        _ => 1.15,
     }
 }
 
