@@ -147,7 +147,7 @@ fn entries_that_call_later_ones_can_be_loaded() {
 /// A long chain of calls without a short period has very many partial abstractions, and each matches at many places.
 #[test]
 fn finding_10_a_memory_limit_is_named_with_its_flag() {
-    let chain = (0..20_000).fold("x".to_owned(), |inner, at| format!("(f{} {inner})", (7 * at * at + at / 3) % 3));
+    let chain = (0..20_000_u64).fold("x".to_owned(), |inner, at| format!("(f{} {inner})", (7 * at * at + at / 3) % 3));
     let corpus = serde_json::json!([chain]).to_string();
     let ran =
         run_with(&corpus, &["library", "compress", "-", "--cost", "stitch", "--rounds", "1", "--max-memory", "1"]);
