@@ -444,6 +444,15 @@ pub(crate) struct CompressArgs {
     /// The most steps of one search; without it, each goes on until its result is optimal
     #[arg(long, value_name = "N", help_heading = "Search")]
     pub(crate) max_steps: Option<u64>,
+    /// Memory limit for the queue of one search, in MiB; a search that reaches it ends with the best result so far
+    #[arg(
+        long,
+        value_name = "MIB",
+        default_value_t = compression::DEFAULT_MAX_MEMORY >> 20,
+        value_parser = clap::value_parser!(u64).range(1..=1 << 24),
+        help_heading = "Search"
+    )]
+    pub(crate) max_memory: u64,
     /// The longest time, in seconds; makes the result depend on the machine
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true, help_heading = "Search")]
     pub(crate) time_limit: Option<Duration>,

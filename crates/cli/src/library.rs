@@ -56,6 +56,7 @@ pub(crate) fn compress(options: &CompressArgs) -> Result<(), Failure> {
         final_cost: compression.final_cost,
         library_cost: compression.library_cost,
         stop: compression.stop,
+        max_memory: options.max_memory,
         stop_reason: compression.stop.to_string(),
         steps: compression.steps,
         cpu_seconds: started.elapsed().as_secs_f64(),
@@ -92,6 +93,7 @@ fn config(options: &CompressArgs) -> Config {
         lookahead: options.lookahead,
         threads: options.threads.map_or_else(all_cores, usize::from),
         max_steps: options.max_steps,
+        max_memory: options.max_memory << 20,
         time_limit: options.time_limit,
         rules: rules(&options.without, &options.with),
     }
@@ -149,6 +151,9 @@ struct Report<'r> {
     library_cost: f64,
     #[serde(skip)]
     stop: Stop,
+    /// In MiB.
+    #[serde(skip)]
+    max_memory: u64,
     stop_reason: String,
     steps: u64,
     /// From the start of the command to its report, reading and verifying included.
@@ -245,10 +250,11 @@ impl Report<'_> {
     /// Why the search stopped, and what it took.
     fn ending(&self) -> String {
         let stopped = match self.stop {
-            Stop::Optimal => "search complete",
-            Stop::OptimalUnderRules => "search complete under argument capture and single place",
-            Stop::Budget => "search stopped by its budget of steps",
-            Stop::Time => "search stopped by its time limit",
+            Stop::Optimal => "search complete".to_owned(),
+            Stop::OptimalUnderRules => "search complete under argument capture and single place".to_owned(),
+            Stop::Budget => "search stopped by its budget of steps (`--max-steps`)".to_owned(),
+            Stop::Memory => format!("search stopped by its memory limit of {} MiB (`--max-memory`)", self.max_memory),
+            Stop::Time => "search stopped by its time limit (`--time-limit`)".to_owned(),
         };
         let verified = match self.verified {
             true => "; verified: inlining gives back every program",

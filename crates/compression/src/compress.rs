@@ -7,7 +7,7 @@ use crate::factored::Factored;
 use crate::grammar::Probabilities;
 use crate::lookahead::{self, RoundLimits};
 use crate::objective::{Measure, Objective};
-use crate::search::{Rules, SearchLimits, Stop};
+use crate::search::{DEFAULT_MAX_MEMORY, Rules, SearchLimits, Stop};
 use crate::shape::Shape;
 use crate::show;
 
@@ -42,6 +42,8 @@ pub struct Config {
     pub threads: usize,
     /// The most steps of one search; without it a search runs until its result is optimal.
     pub max_steps: Option<u64>,
+    /// The memory in bytes that the queue of one search may take.
+    pub max_memory: u64,
     /// The most time in all. With it the result may depend on the machine.
     pub time_limit: Option<Duration>,
     /// The pruning rules of the search.
@@ -60,6 +62,7 @@ impl Default for Config {
             lookahead: 1.25,
             threads: 1,
             max_steps: None,
+            max_memory: DEFAULT_MAX_MEMORY,
             time_limit: None,
             rules: Rules::default(),
         }
@@ -173,6 +176,7 @@ fn compress_here(corpus: &Corpus, config: &Config, progress: &(dyn Fn(Progress) 
             keep: objective.candidates(),
             floor: 0,
             max_steps: config.max_steps.unwrap_or(u64::MAX),
+            max_memory: config.max_memory,
             // A limit past the end of time is none.
             deadline: config.time_limit.and_then(|limit| Instant::now().checked_add(limit)),
             parallel: config.threads > 1,

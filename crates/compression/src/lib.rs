@@ -101,6 +101,6 @@ pub use prune::{PruneConfig, PruneReason, Pruned, Pruning, prune};
 pub use refactor::{
     Candidate, Judged, NotProposed, Place, RefactorConfig, Refactoring, StepEnd, Verdict, admit_all, refactor,
 };
-pub use search::{Rules, Stop};
+pub use search::{DEFAULT_MAX_MEMORY, Rules, Stop};
 pub use shape::Shape;
 pub use verify::{VerifyError, verify};

@@ -22,7 +22,7 @@ use crate::lookahead::{self, Choice};
 use crate::places::{self, Folded};
 use crate::programs::{Parameter, Programs, parameters};
 use crate::rewrite;
-use crate::search::{Rules, SearchLimits, Stop};
+use crate::search::{DEFAULT_MAX_MEMORY, Rules, SearchLimits, Stop};
 use crate::shape::Shape;
 use crate::term::{Term, TermId, Terms};
 
@@ -221,6 +221,7 @@ pub fn refactor<T>(
             keep: objective.candidates() + state.refused.len(),
             floor: 0,
             max_steps: config.max_steps.unwrap_or(u64::MAX),
+            max_memory: DEFAULT_MAX_MEMORY,
             deadline,
             parallel: config.threads > 1,
             rules: config.rules,

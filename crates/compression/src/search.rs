@@ -72,6 +72,8 @@ pub enum Stop {
     OptimalUnderRules,
     /// The allowed number of steps was used up.
     Budget,
+    /// The partial abstractions that wait to be expanded took more than the allowed memory.
+    Memory,
     /// The allowed time was used up.
     Time,
 }
@@ -82,6 +84,7 @@ impl std::fmt::Display for Stop {
             Self::Optimal => "optimal",
             Self::OptimalUnderRules => "optimal under argument capture and single place",
             Self::Budget => "budget",
+            Self::Memory => "memory",
             Self::Time => "time",
         })
     }
@@ -96,6 +99,8 @@ pub(crate) struct SearchLimits {
     /// Only abstractions that gain more than this are of interest.
     pub(crate) floor: i64,
     pub(crate) max_steps: u64,
+    /// The most bytes that the queue may take.
+    pub(crate) max_memory: u64,
     pub(crate) deadline: Option<Instant>,
     pub(crate) parallel: bool,
     pub(crate) rules: Rules,
@@ -116,9 +121,10 @@ pub(crate) struct Found {
 /// The most partial abstractions expanded at once.
 const MAX_BATCH: usize = 32;
 
-/// The most memory that the queue may take, in bytes. A search that would take more stops with what it has found
-/// ([`Stop::Budget`]); a corpus of ordinary programs stays far below, one that is a single chain of 100 000 calls does not.
-const MAX_QUEUE_BYTES: usize = 1 << 30;
+/// The memory in bytes that the queue of a search may take if nothing else is said: 1 GiB. A search that would take more
+/// stops with what it has found ([`Stop::Memory`]). A corpus of ordinary programs stays far below; one that is a single chain
+/// of 100 000 calls does not.
+pub const DEFAULT_MAX_MEMORY: u64 = 1 << 30;
 
 /// Finds the abstractions that gain the most.
 pub(crate) fn search(space: &Space, limits: &SearchLimits) -> Found {
@@ -126,7 +132,7 @@ pub(crate) fn search(space: &Space, limits: &SearchLimits) -> Found {
     add_constants(space, limits, &mut found);
     let mut queue = BinaryHeap::new();
     let mut sequence = 0;
-    let mut queued_bytes = 0;
+    let mut queued_bytes: u64 = 0;
     let nodes: Vec<Node> = space.inner().collect();
     queue.push(Queued { gain: i64::MAX, sequence, partial: Partial::hole(&nodes, space) });
     let mut scratch = Scratch::default();
@@ -137,10 +143,13 @@ pub(crate) fn search(space: &Space, limits: &SearchLimits) -> Found {
         while batch.len() < size {
             match queue.pop() {
                 Some(queued) if queued.gain > least => {
-                    queued_bytes -= queued.partial.bytes().min(queued_bytes);
+                    queued_bytes = queued_bytes.saturating_sub(queued.partial.bytes() as u64);
                     batch.push(queued.partial);
                 }
-                Some(_) => queue.clear(),
+                Some(_) => {
+                    queue.clear();
+                    queued_bytes = 0;
+                }
                 None => break,
             }
         }
@@ -152,8 +161,11 @@ pub(crate) fn search(space: &Space, limits: &SearchLimits) -> Found {
             }
             return found;
         }
-        if found.steps >= limits.max_steps || queued_bytes > MAX_QUEUE_BYTES {
+        if found.steps >= limits.max_steps {
             return Found { stop: Stop::Budget, ..found };
+        }
+        if queued_bytes > limits.max_memory {
+            return Found { stop: Stop::Memory, ..found };
         }
         if limits.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return Found { stop: Stop::Time, ..found };
@@ -175,7 +187,7 @@ pub(crate) fn search(space: &Space, limits: &SearchLimits) -> Found {
                 found.add(child, limits, space);
             } else if gain > found.least_gain(limits) {
                 sequence += 1;
-                queued_bytes += child.bytes();
+                queued_bytes += child.bytes() as u64;
                 queue.push(Queued { gain, sequence, partial: child });
             }
         }

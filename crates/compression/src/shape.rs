@@ -127,7 +127,7 @@ mod tests {
     use crate::library::Library;
     use crate::loaded::Loaded;
     use crate::programs::Programs;
-    use crate::search::{Rules, SearchLimits, search};
+    use crate::search::{DEFAULT_MAX_MEMORY, Rules, SearchLimits, search};
     use crate::term::SymbolId;
 
     fn loaded(texts: &[String]) -> Loaded {
@@ -148,6 +148,7 @@ mod tests {
             keep: 1,
             floor: 0,
             max_steps: u64::MAX,
+            max_memory: DEFAULT_MAX_MEMORY,
             deadline: None,
             parallel: false,
             rules,

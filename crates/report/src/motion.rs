@@ -45,22 +45,22 @@ impl Skill {
     }
 }
 
-/// Short labels of skills for small places, in their order. They repeat the number in the name, so that `2` is `skill_2`,
-/// `2o` is `skill_2_open` and `2c` is `skill_2_closed`; if any skill has another kind of name, all are numbered from 0.
+/// Short labels of skills for small places, in their order. They repeat the number in the name and the first letters of the
+/// words behind it, so that `2` is `skill_2`, `2c` is `skill_2_closed` and `2lo` is `skill_2_left_open`; if any skill has
+/// another kind of name, or two labels would be the same, all are numbered from 0.
 pub(crate) fn badges(skills: &[Skill]) -> Vec<String> {
     let named: Option<Vec<String>> = skills.iter().map(|skill| badge(&skill.name)).collect();
     let is_unique = |badges: &Vec<String>| badges.iter().collect::<BTreeSet<_>>().len() == badges.len();
     named.filter(is_unique).unwrap_or_else(|| (0..skills.len()).map(|index| index.to_string()).collect())
 }
 
+/// The most letters behind the number of a badge, which has little room.
+const MAX_SUFFIX: usize = 4;
+
 fn badge(name: &str) -> Option<String> {
     let rest = name.strip_prefix("skill_")?;
-    let (number, suffix) = match rest.split_once('_') {
-        None => (rest, ""),
-        Some((number, "open")) => (number, "o"),
-        Some((number, "closed")) => (number, "c"),
-        Some(_) => return None,
-    };
+    let (number, words) = rest.split_once('_').unwrap_or((rest, ""));
+    let suffix: String = words.split('_').filter_map(|word| word.chars().next()).take(MAX_SUFFIX).collect();
     let is_number = (1..=3).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit());
     match number {
         "noise" => Some(format!("n{suffix}")),
@@ -221,11 +221,14 @@ mod tests {
     }
 
     #[test]
-    fn badges_repeat_the_number_in_the_name() {
+    fn finding_9_badges_repeat_the_number_in_the_name() {
         assert_eq!(
             badges(&skills(&["skill_0", "skill_2_open", "skill_2_closed", "skill_noise"])),
             ["0", "2o", "2c", "n"]
         );
+        // Robots with two grippers, and skills of which the first is missing.
+        let two = ["skill_1_left_open_right_closed", "skill_1_left_closed_right_open", "skill_3", "skill_noise_open"];
+        assert_eq!(badges(&skills(&two)), ["1lorc", "1lcro", "3", "no"]);
     }
 
     #[test]

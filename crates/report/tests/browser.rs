@@ -118,7 +118,42 @@ fn the_map_changes_its_colours_and_describes_what_is_under_the_pointer() {
 
 #[test]
 fn no_label_of_the_map_is_cut_off() {
-    with_browser(&sample::sample(), |browser, file| {
+    labels_are_inside(&sample::sample());
+}
+
+/// Wide letters, long badges, and clouds in the corners of the map.
+#[test]
+fn finding_9_labels_at_the_edges_of_the_map_are_not_cut_off() {
+    let mut report = sample::sample();
+    for (at, name) in report.tasks.iter_mut().enumerate() {
+        *name = if at % 2 == 0 {
+            "引き出しを開けてカップを中に入れてください".into()
+        } else {
+            "W".repeat(24)
+        };
+    }
+    for (at, name) in report.phases.iter_mut().enumerate() {
+        *name = format!("MMMMMMMMMMMMMMMMMMMM {at}");
+    }
+    for (at, skill) in report.skills.iter_mut().enumerate() {
+        skill.name = format!("skill_{at}_left_open_right_closed");
+        skill.readable = Some("MOVE 12 CM WITH BOTH".to_owned());
+    }
+    let map = report.map.as_mut().unwrap();
+    let corners =
+        [(-1.0, -1.0), (-1.0, 1.0), (1.0, -1.0), (1.0, 1.0), (0.0, 1.0), (1.0, 0.0), (-1.0, 0.0), (0.0, -1.0)];
+    for at in 0..map.x.len() {
+        let label = at % 10;
+        let (x, y) = corners[label % corners.len()];
+        (map.x[at], map.y[at]) = (x, y);
+        (map.skill[at], map.phase[at], map.task[at]) =
+            (label as i64, (label % report.phases.len()) as i64, label as i64);
+    }
+    labels_are_inside(&report);
+}
+
+fn labels_are_inside(report: &Report) {
+    with_browser(report, |browser, file| {
         for width in [1280, 390] {
             browser.open(file, width, "light");
             for by in ["skill", "phase", "task"] {
@@ -126,11 +161,14 @@ fn no_label_of_the_map_is_cut_off() {
                 let cut = format!(
                     "(() => {{ const edge = document.querySelector('.plane svg').getBoundingClientRect(); return \
                      [...document.querySelectorAll('.layer.by-{by} .at')].filter(one => {{ const box = \
-                     one.getBoundingClientRect(); return box.left < edge.left - 1 || box.right > edge.right + 1 }}).map(one => \
+                     one.getBoundingClientRect(); return box.left < edge.left - 1 || box.right > edge.right + 1 || \
+                     box.top < edge.top - 1 || box.bottom > edge.bottom + 1 }}).map(one => \
                      one.textContent).join('; ') }})()"
                 );
                 assert_eq!(browser.eval(&cut), "", "at {width}, by {by}");
             }
+            let labels = browser.eval("document.querySelectorAll('.layer.by-skill .at').length");
+            assert!(labels.as_u64().unwrap() > 3, "{labels}");
         }
     });
 }

@@ -120,8 +120,12 @@ fn every_rejected_candidate_says_why() {
 }
 
 #[test]
-fn the_head_shows_the_same_values_as_the_tables() {
+fn finding_9_the_head_shows_the_same_policy_as_the_tables() {
     let mut report = sample::sample();
+    // Those of iterations were trained with an earlier library, and are not those of the head.
+    for policy in report.iterations.iter_mut().filter_map(|one| one.policy.as_mut()) {
+        (policy.token_accuracy, policy.exact_match, policy.velocity_error) = (0.987, 0.986, 0.985);
+    }
     for (at, metric) in report.metrics.iter_mut().enumerate() {
         for (place, (_, estimate)) in metric.values.iter_mut().enumerate() {
             estimate.mean = 0.101 + 0.01 * at as f64 + 0.001 * place as f64;
@@ -136,6 +140,10 @@ fn the_head_shows_the_same_values_as_the_tables() {
             assert!(summary.contains(&format!("{:.3} ({arm})", estimate.mean)), "{arm} of {}", metric.name);
             assert!(tiles.contains(&format!("{:.3}", estimate.mean)) && tiles.contains(arm.as_str()));
         }
+    }
+    for earlier in ["0.987", "0.986", "0.985"] {
+        assert!(!summary.contains(earlier) && !tiles.contains(earlier), "{earlier}");
+        assert!(page.contains(earlier), "the section about iterations has it");
     }
 }
 

@@ -67,6 +67,38 @@ fn a_synthetic_set_is_shown() {
     insta::assert_snapshot!(Made::new().run(&["data", "inspect", "./pour"]).shown());
 }
 
+/// Every robot can be made, is sound, and tells its true segments.
+#[test]
+fn synthetic_robots_are_sound_and_tell_their_segments() {
+    let folder = tempfile::tempdir().unwrap();
+    for (robot, columns, fps, cameras) in [
+        ("so101", 6, 30, 2),
+        ("aloha", 14, 50, 3),
+        ("humanoid", 34, 30, 1),
+        ("mobile", 9, 30, 2),
+        ("state-only", 8, 30, 0),
+    ] {
+        let path = folder.path().join(robot).display().to_string();
+        let told = run(&["data", "synth", robot, &path, "--episodes", "1", "--json"]).json();
+        assert_eq!(
+            (&told["columns"], &told["fps"], &told["cameras"], &told["rewards"]),
+            (&json!(columns), &json!(fps), &json!(cameras), &json!(robot != "so101"))
+        );
+        let tasks = told["tasks"].as_array().unwrap();
+        assert_eq!(told["episodes"], tasks.len());
+        assert!(tasks.len() >= 4 && tasks.iter().all(|task| (5..=14).contains(&task["segments"].as_u64().unwrap())));
+        let ran = run(&["data", "validate", &path]);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{robot}: {}", ran.out);
+        let shown = run(&["data", "inspect", &path, "--json"]).json();
+        assert_eq!((&shown["episodes"], &shown["labels"][0]["key"]), (&told["episodes"], &json!("phase")));
+    }
+    let path = folder.path().join("quiet").display().to_string();
+    let ran = run(&["data", "synth", "state-only", &path, "--episodes", "1", "--noise", "0", "--seed", "3"]);
+    insta::assert_snapshot!(ran.shown().replace(&path, "quiet"));
+    let ran = run(&["data", "synth", "state-only", &path, "--noise", "4"]);
+    assert!(ran.code == 2 && ran.err.contains("0..=3"), "{}", ran.err);
+}
+
 #[test]
 fn what_is_shown_is_also_json() {
     let json = run(&["data", "inspect", "--json"]).json();

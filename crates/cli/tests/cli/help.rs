@@ -16,6 +16,7 @@ fn help_texts() {
         ("data_validate", &["data", "validate"]),
         ("data_synth", &["data", "synth"]),
         ("data_synth_recursive-pour", &["data", "synth", "recursive-pour"]),
+        ("data_synth_so101", &["data", "synth", "so101"]),
         ("data_annotate", &["data", "annotate"]),
         ("features", &["features"]),
         ("library", &["library"]),

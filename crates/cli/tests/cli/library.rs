@@ -47,7 +47,7 @@ fn the_report_has_its_fields() {
     let mut keys: Vec<&String> = entry.keys().collect();
     keys.sort();
     assert_eq!(keys, ["arity", "body", "gain", "name", "type", "uses"]);
-    let reasons = ["optimal", "optimal under argument capture and single place", "budget", "time"];
+    let reasons = ["optimal", "optimal under argument capture and single place", "budget", "memory", "time"];
     assert!(reasons.contains(&report["stop_reason"].as_str().unwrap()));
 }
 
@@ -142,4 +142,18 @@ fn entries_that_call_later_ones_can_be_loaded() {
     fs::write(&path, library).unwrap();
     let ran = run(&["program", "eval", r#"twice "a""#, "--library", path.to_str().unwrap()]);
     assert_eq!(ran.out, "pick \"a\"\npick \"a\"\n", "{}", ran.shown());
+}
+
+/// A long chain of calls without a short period has very many partial abstractions, and each matches at many places.
+#[test]
+fn finding_10_a_memory_limit_is_named_with_its_flag() {
+    let chain = (0..20_000_u64).fold("x".to_owned(), |inner, at| format!("(f{} {inner})", (7 * at * at + at / 3) % 3));
+    let corpus = serde_json::json!([chain]).to_string();
+    let ran =
+        run_with(&corpus, &["library", "compress", "-", "--cost", "stitch", "--rounds", "1", "--max-memory", "1"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert!(ran.out.contains("search stopped by its memory limit of 1 MiB (`--max-memory`): "), "{}", ran.out);
+    assert!(!ran.out.contains("budget of steps"), "{}", ran.out);
+    let help = run(&["library", "compress", "--help"]).out;
+    assert!(help.contains("--max-memory <MIB>") && help.contains("[default: 1024]"), "{help}");
 }

@@ -169,3 +169,15 @@ fn a_budget_is_kept_and_said() {
     let config = Config { time_limit: Some(std::time::Duration::ZERO), ..first_round(3) };
     assert_eq!(compressed(&corpus, &config).stop, Stop::Time);
 }
+
+/// Without a limit of steps, a search that ended because of its memory said that its budget of steps was used up.
+#[test]
+fn finding_10_a_search_that_ends_because_of_memory_says_so() {
+    let corpus = corpus(&fixture("nuts-bolts"));
+    let limited = |max_memory| compressed(&corpus, &Config { max_memory, cost: CostKind::Stitch, ..first_round(3) });
+    let (small, large) = (limited(1), limited(compression::DEFAULT_MAX_MEMORY));
+    assert_eq!((small.stop, small.stop.to_string().as_str()), (Stop::Memory, "memory"));
+    assert!(large.stop <= Stop::OptimalUnderRules && large.steps > small.steps, "{:?}", large.stop);
+    // What was found until then is kept, and is a compression of the same corpus.
+    compression::verify(&corpus, &small).unwrap();
+}

@@ -231,6 +231,7 @@ fn config(text: &str) -> Config {
         lookahead: [0.0, 0.0, 1.5][below(3) as usize],
         threads: 1,
         max_steps: Some(if long { 20 } else { 5000 }),
+        max_memory: compression::DEFAULT_MAX_MEMORY,
         time_limit: None,
         rules: Rules {
             argument_capture: below(4) > 0,

@@ -199,12 +199,27 @@ fn layer(out: &mut Html, colouring: &Colouring<'_>, places: &[(usize, f64, f64)]
     put!(out, "</g>\n");
 }
 
-/// An upper bound of a label's width: 10 for a character of the badge, which is bold and large, and 8 for one of the name. On
-/// small screens badges are larger and names hidden, so a badge has room for 18 for each character at least.
+/// An upper bound of a label's width, with the outline of its letters. The badge is bold and larger than the name; on small
+/// screens badges are larger still, and names are hidden.
 fn label_width(badge: &str, name: Option<&str>) -> f64 {
-    let badge = badge.chars().count() as f64;
-    let name = name.map_or(0.0, |name| 8.0 + 8.0 * name.chars().count() as f64);
-    (10.0 * badge + name).max(18.0 * badge) + 4.0
+    const BADGE: f64 = 15.0;
+    const BADGE_ON_SMALL_SCREENS: f64 = 26.0;
+    const NAME: f64 = 12.0;
+    const OUTLINE: f64 = 8.0;
+    let ems = |text: &str| text.chars().map(em).sum::<f64>();
+    let name = name.map_or(0.0, |name| NAME * (0.5 + ems(name)));
+    (BADGE * ems(badge) + name).max(BADGE_ON_SMALL_SCREENS * ems(badge)) + OUTLINE
+}
+
+/// An upper bound of the width of a bold letter as a multiple of the size of the font.
+fn em(letter: char) -> f64 {
+    match letter {
+        'i' | 'j' | 'l' | 'I' | '.' | ',' | ' ' => 0.45,
+        'a'..='z' if !matches!(letter, 'm' | 'w') => 0.74,
+        '0'..='9' => 0.72,
+        // Capitals, wide letters, and scripts of which a letter is as wide as it is high.
+        _ => 1.15,
+    }
 }
 
 /// The place nearest to `x` at which a label of this width, centred there, is not cut off at the edge.
@@ -281,11 +296,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_at_the_edge_are_moved_inside() {
+    fn finding_9_labels_at_the_edge_are_moved_inside() {
         let wide = label_width("13", Some("approach handle"));
         assert_eq!(inside(WIDTH - MARGIN, wide), WIDTH - wide / 2.0);
         assert_eq!(inside(0.0, wide), wide / 2.0);
         assert_eq!(inside(WIDTH / 2.0, wide), WIDTH / 2.0);
+        // Letters that are as wide as high take more room than narrow ones.
+        assert!(label_width("1", Some("引き出しを開ける")) > label_width("1", Some("lift lid")) + 30.0);
         // Even what is wider than the map has a place.
         assert_eq!(inside(3.0, 10.0 * WIDTH), WIDTH / 2.0);
     }

@@ -4,7 +4,7 @@
 
 use super::super::kinematics::Axis;
 use super::super::robot::{Arm, Camera, Column, Finger, Joint, Mount, Robot, column, joint};
-use super::super::script::colours::{BLUE, BROWN, FLOOR, GREEN, GREY, ORANGE, RED, WHITE};
+use super::super::script::colours::{BLUE, BROWN, FLOOR, GREEN, GREY, ORANGE, RED, WHITE, YELLOW};
 use super::super::script::{Act, Hand, Step, Task, Thing, at_point, by, cube, fixed, near, step, to};
 
 const LEFT: usize = 0;
@@ -35,7 +35,7 @@ pub(in super::super) fn robot() -> Robot {
             centre: [0.15, 0.0, 0.68],
             right: [0.6, -0.8, 0.0],
             up: [0.25, 0.0, 0.97],
-            width: 1.5,
+            width: 1.35,
             background: FLOOR,
         }],
         rewards: true,
@@ -57,7 +57,7 @@ pub(in super::super) fn robot() -> Robot {
                     Thing {
                         spread: [0.02, 0.03, 0.0],
                         girth: 0.6,
-                        ..fixed([0.33, 0.0, 0.81], [0.08, 0.1, 0.06], BROWN)
+                        ..fixed([0.33, 0.0, 0.81], [0.08, 0.1, 0.06], YELLOW)
                     },
                 ],
                 steps: lift_box(),
