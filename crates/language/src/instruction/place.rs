@@ -11,6 +11,7 @@ use super::error::InstructionError;
 use super::lexicon::{Kind, Preposition};
 use super::phrase::{Landmark, landmark, spot_of, things};
 use super::tree::{Noun, Phrase, Place, Position, Relation, Verb};
+use super::verbs::FILLERS;
 use crate::diagnostic::Span;
 
 /// A place with how it was said.
@@ -25,10 +26,29 @@ pub(super) struct Mark {
 /// Reads all prepositional phrases that follow. `pushed` tells that the thing stays on its surface.
 pub(super) fn marks(cursor: &mut Cursor, pushed: bool) -> Result<Vec<Mark>, InstructionError> {
     let mut marks = Vec::new();
-    while let Some(mark) = mark(cursor, pushed)? {
-        marks.push(mark);
+    loop {
+        fillers(cursor);
+        match mark(cursor, pushed)? {
+            Some(mark) => marks.push(mark),
+            None => return Ok(marks),
+        }
     }
-    Ok(marks)
+}
+
+/// Reads past adverbs and phrases such as `all the way`, where more of the clause follows.
+fn fillers(cursor: &mut Cursor) {
+    loop {
+        let filler = FILLERS.iter().find(|words| cursor.are(0, words)).map_or(0, |words| words.len());
+        let adverb = usize::from(cursor.has(0, |entry| entry.is_adverb) && !cursor.ends(1));
+        let goes_on = |length: usize| {
+            cursor.preposition_at(length).is_some() || cursor.has(length, |entry| entry.position.is_some())
+        };
+        match filler {
+            0 if adverb == 1 && goes_on(1) => cursor.advance(),
+            0 => return,
+            length => cursor.skip(length),
+        }
+    }
 }
 
 /// Takes the target of `verb` out of `marks` and gives the rest to the nouns they belong to.
@@ -42,9 +62,9 @@ pub(super) fn target(
         _ if mark.is_source => false,
         (Place::Position(_), _) => false,
         (Place::Relative(relation, _) | Place::Implied(relation, _), Verb::Stack) => {
-            matches!(relation, Relation::On | Relation::OnTopOf)
+            matches!(relation, Relation::On | Relation::OnTopOf | Relation::In)
         }
-        (Place::Between(..), Verb::Stack) => false,
+        (Place::Between(..) | Place::Other(..), Verb::Stack) => false,
         _ => true,
     };
     let relative = match object {
@@ -91,9 +111,9 @@ pub(super) fn attach(cursor: &Cursor, host: Option<&mut Noun>, marks: Vec<Mark>)
     Ok(())
 }
 
-fn landmark_of(place: &mut Place) -> Option<&mut Noun> {
+pub(super) fn landmark_of(place: &mut Place) -> Option<&mut Noun> {
     match place {
-        Place::Relative(_, noun) | Place::Between(_, noun) => Some(noun),
+        Place::Relative(_, noun) | Place::Between(_, noun) | Place::Other(_, noun) => Some(noun),
         Place::Position(_) | Place::Implied(..) => None,
     }
 }
@@ -101,7 +121,9 @@ fn landmark_of(place: &mut Place) -> Option<&mut Noun> {
 fn mark(cursor: &mut Cursor, pushed: bool) -> Result<Option<Mark>, InstructionError> {
     let start = cursor.at();
     if matches!(cursor.text(0), "that" | "which") && matches!(cursor.text(1), "is" | "are") {
-        cursor.advance();
+        cursor.skip(2);
+    }
+    if is_posture(cursor.text(0)) && cursor.preposition_at(1).is_some() {
         cursor.advance();
     }
     let found = bare_position(cursor)?.map(|place| (place, None, false));
@@ -111,6 +133,14 @@ fn mark(cursor: &mut Cursor, pushed: bool) -> Result<Option<Mark>, InstructionEr
     }
     let span = cursor.span_from(start);
     Ok(found.map(|(place, preposition, is_source)| Mark { place, preposition, is_source, span }))
+}
+
+/// `lying on the shelf` is where a thing is, as `on the shelf`.
+fn is_posture(word: &str) -> bool {
+    matches!(
+        word,
+        "lying" | "sitting" | "standing" | "located" | "placed" | "resting" | "hanging" | "found" | "positioned" | "kept"
+    )
 }
 
 /// `left`, `left of the plate`; not the `back` of `put it back in the drawer`, which is skipped.
@@ -123,7 +153,7 @@ fn bare_position(cursor: &mut Cursor) -> Result<Option<Place>, InstructionError>
         let spot = landmark(cursor, &after)?;
         return Ok(Some(place_at(Preposition::To, spot, false)));
     }
-    if cursor.has(1, |entry| entry.is_nominal()) {
+    if cursor.has(1, |entry| entry.is_nominal() && entry.number.is_none()) {
         return Ok(None);
     }
     let word_is_back = cursor.is(0, "back");
@@ -139,9 +169,13 @@ fn prepositional(cursor: &mut Cursor, pushed: bool) -> Result<Option<Found>, Ins
         return Ok(None);
     };
     let is_source = preposition.is_source();
-    if is_source && !cursor.starts_noun(length) {
-        // `from under the table` says more than `from`.
-        (0..length).for_each(|_| cursor.advance());
+    if preposition == Preposition::To && cursor.starts_clause(length) {
+        return Ok(None);
+    }
+    let inner = cursor.preposition_at(length).is_some_and(|(_, words)| cursor.starts_noun(length + words));
+    if (is_source && !cursor.starts_noun(length)) || (preposition == Preposition::To && inner) {
+        // `from under the table` says more than `from`, and `to above the cloth` more than `to`.
+        cursor.skip(length);
         match cursor.preposition() {
             Some(inner) => (preposition, length) = inner,
             None => return Ok(None),
@@ -160,6 +194,10 @@ fn prepositional(cursor: &mut Cursor, pushed: bool) -> Result<Option<Found>, Ins
     (0..length).for_each(|_| cursor.advance());
     let place = match preposition {
         Preposition::Between => between(cursor)?,
+        Preposition::Other(name) => match landmark(cursor, &after)? {
+            Landmark::Thing((noun, _)) => Place::Other(name.to_owned(), Box::new(noun)),
+            spot @ Landmark::Spot { .. } => place_at(Preposition::NextTo, spot, pushed),
+        },
         _ => place_at(preposition, landmark(cursor, &after)?, pushed),
     };
     Ok(Some((place, Some(preposition), is_source)))
@@ -220,10 +258,10 @@ fn place_at(preposition: Preposition, landmark: Landmark, pushed: bool) -> Place
     if kind.workspace && position != Position::Top && goes_beside.is_none() && !in_front {
         return Place::Position(position);
     }
-    let within = if kind.holds { Relation::In } else { Relation::On };
+    let within = if kind.holds && preposition != Preposition::Onto { Relation::In } else { Relation::On };
     let relation = match preposition {
         Preposition::In if article && kind.holds => None,
-        Preposition::In | Preposition::On | Preposition::At | Preposition::To | Preposition::From => {
+        Preposition::In | Preposition::On | Preposition::Onto | Preposition::At | Preposition::To | Preposition::From => {
             position.relation()
         }
         _ => None,
