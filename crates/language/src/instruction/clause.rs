@@ -15,8 +15,8 @@ use super::error::InstructionError;
 use super::head::{Head, head, is_pushed, manners, resultative, trailing_particle};
 use super::lexicon;
 use super::phrase::things;
-use super::place::{Mark, attach, landmark_of, marks};
-use super::target::{acting, placing, reach, robot_moves, with_destination};
+use super::place::{Mark, attach, is_grip, landmark_of, marks};
+use super::target::{acting, covers, placing, reach, robot_moves, with_destination};
 use super::tree::{Clause, Noun, Phrase, Place, Pronoun, Tool, Verb};
 use super::verbs::Manner;
 use crate::diagnostic::Span;
@@ -34,12 +34,10 @@ pub(super) fn clause(cursor: &mut Cursor, before: &[Clause]) -> Result<Vec<Claus
     let Some(last) = heads.pop() else {
         return Ok(Vec::new());
     };
-    let moves = last.word == "move" && last.direction.is_none() && !cursor.starts_noun(0) && !cursor.ends(0);
-    let mut clauses = if last.verb == Verb::Reach || moves {
-        vec![reach(cursor, &last)?]
-    } else {
-        transitive(cursor, last, before)?
-    };
+    let moves =
+        last.word == "move" && last.direction.is_none() && !cursor.starts_noun(0) && cursor.preposition().is_some();
+    let mut clauses =
+        if last.verb == Verb::Reach || moves { vec![reach(cursor, &last)?] } else { transitive(cursor, last, before)? };
     let times = times(cursor);
     let span = cursor.span_from(start);
     for clause in &mut clauses {
@@ -88,7 +86,7 @@ fn lead(cursor: &mut Cursor) -> Result<Lead, InstructionError> {
         cursor.advance();
         if let Ok(mut found) = things(cursor, "use") {
             let noun = as_tool(found.swap_remove(0).0);
-            let on_hand = marks(cursor, false)?;
+            let on_hand = if cursor.is(0, "to") { Vec::new() } else { marks(cursor, false)? };
             let joined = cursor.eat("to") || (!uses && cursor.is_stop(0));
             if joined && cursor.is_stop(0) {
                 cursor.advance();
@@ -160,6 +158,9 @@ fn transitive(cursor: &mut Cursor, mut head: Head, before: &[Clause]) -> Result<
     let mut tool = None;
     loop {
         let start = cursor.at();
+        if head.manner == Manner::Alone && head.verb == Verb::Act && segments.is_empty() {
+            bare_words(cursor, &mut head);
+        }
         let Some(mut objects) = objects(cursor, &head, before, segments.is_empty())? else {
             let span = cursor.span_from(start.saturating_sub(1));
             return Ok(vec![alone(head, span)]);
@@ -181,12 +182,11 @@ fn transitive(cursor: &mut Cursor, mut head: Head, before: &[Clause]) -> Result<
             break;
         }
     }
-    if let Some(result) = resultative(cursor.text(0)).filter(|_| !cursor.starts_noun(1)) {
-        if is_pushed(&head) {
-            head.verb = result;
-            cursor.advance();
-        }
+    if let Some(result) = resultative(cursor.text(0)).filter(|_| is_pushed(&head) && !cursor.starts_noun(1)) {
+        head.verb = result;
+        cursor.advance();
     }
+    segments.iter_mut().for_each(covers);
     with_destination(&mut head, &segments);
     if head.is_qualified {
         head.act();
@@ -240,6 +240,19 @@ fn objects(
     Ok(Some(found.into_iter().map(|(noun, _)| noun).collect()))
 }
 
+/// Reads `wave hi` and `trot forward` as one name, up to an object that an article announces.
+fn bare_words(cursor: &mut Cursor, head: &mut Head) {
+    let names = |cursor: &Cursor| {
+        let asked = cursor.has(0, |entry| entry.is_determiner || entry.number.is_some());
+        cursor.starts_noun(0) && !asked && !matches!(cursor.text(0), "it" | "them" | "its" | "their" | "all" | "both")
+    };
+    while !cursor.is_at_end() && names(cursor) {
+        let word = cursor.text(0).to_owned();
+        head.qualify(&word);
+        cursor.advance();
+    }
+}
+
 /// A clause that is only a verb.
 pub(super) fn alone(head: Head, span: Span) -> Clause {
     Clause {
@@ -268,9 +281,7 @@ fn tail(
             continue;
         }
         let start = cursor.at();
-        if !(cursor.is(0, "by") && grips(cursor)) {
-            found.extend(marks(cursor, pushed)?);
-        }
+        found.extend(marks(cursor, pushed)?);
         if trailing_particle(cursor, head) || cursor.at() > start {
             continue;
         }
@@ -278,13 +289,6 @@ fn tail(
             return Ok(found);
         }
     }
-}
-
-/// Whether `by` says what to hold a thing by: `pick up the can by its handle`.
-fn grips(cursor: &Cursor) -> bool {
-    let article = usize::from(cursor.has(1, |entry| entry.is_determiner) || matches!(cursor.text(1), "its" | "their"));
-    let is_part = |ahead: usize| cursor.has(ahead, |e| e.noun.as_ref().is_some_and(|noun| noun.kind.part));
-    is_part(1 + article) || is_part(2 + article)
 }
 
 /// Reads `with the cloth` as what it is done with, and `with the red handle` as what the thing before it has.
@@ -295,8 +299,7 @@ fn with(
     marks: &mut [Mark],
     tool: &mut Option<Tool>,
 ) -> Result<bool, InstructionError> {
-    let by = cursor.is(0, "by") && grips(cursor);
-    let using = cursor.is(0, "using") || by;
+    let using = cursor.is(0, "using") || is_grip(cursor);
     if !(using || cursor.is(0, "with")) || !cursor.starts_noun(1) {
         return Ok(false);
     }
@@ -351,7 +354,7 @@ pub(super) fn pronoun_sources(objects: &[Noun], marks: &mut Vec<Mark>) -> Vec<Pl
 fn next_object(cursor: &mut Cursor) -> bool {
     let comma = usize::from(cursor.is_stop(0));
     let skip = comma + usize::from(cursor.is(comma, "and"));
-    let found = skip > 0 && cursor.starts_noun(skip) && !cursor.starts_clause(skip);
+    let found = skip > 0 && cursor.starts_noun(skip) && !cursor.starts_clause(skip) && !cursor.is_unknown_verb(skip);
     let named = |cursor: &Cursor| !lexicon::entry(cursor.text(skip)).is_known() && comma == 1;
     // After a comma, an unknown form of a verb starts a remark: `…, leaving the others alone`.
     if !found || (named(cursor) && cursor.text(skip).ends_with("ing")) {

@@ -3,7 +3,7 @@
 use super::error::{InstructionError, UnknownWord};
 use super::lexicon::{self, Entry, Kind, NounEntry, Preposition};
 use super::spelling::{self, Class};
-use super::vocabulary::{FOREIGN, PREPOSITIONS};
+use super::vocabulary::{FOREIGN, NOUNS_IN_LY, PREPOSITIONS};
 use super::words::{self, Spanned, Token};
 use crate::diagnostic::Span;
 
@@ -147,7 +147,8 @@ impl Cursor {
     pub(super) fn starts_noun(&self, ahead: usize) -> bool {
         let possible = |entry: &Entry| entry.is_determiner || entry.number.is_some() || entry.is_nominal();
         self.starts_reference(ahead)
-            || (self.has(ahead, possible) && !self.has(ahead, |entry| entry.is_verb && !entry.is_substantive()))
+            || (self.has(ahead, possible)
+                && !self.has(ahead, |entry| entry.is_verb && !entry.is_substantive() && entry.position.is_none()))
     }
 
     /// Whether the word `ahead` places on is a pronoun or quantifier, which no verb is.
@@ -160,11 +161,24 @@ impl Cursor {
     /// `clean`) is a verb where an object follows that no compound goes on with.
     pub(super) fn starts_clause(&self, ahead: usize) -> bool {
         let Some(entry) = self.entry(ahead) else { return false };
-        let object = |at: usize| {
-            self.starts_reference(at) || self.has(at, |next| next.is_determiner || next.number.is_some())
-        };
+        let object =
+            |at: usize| self.starts_reference(at) || self.has(at, |next| next.is_determiner || next.number.is_some());
         let particle = matches!(self.text(ahead + 1), "up" | "down" | "out" | "away") && object(ahead + 2);
-        entry.is_verb && (!entry.is_substantive() || object(ahead + 1) || particle)
+        let is_ambiguous = entry.is_substantive() || entry.position.is_some();
+        entry.is_verb && (!is_ambiguous || object(ahead + 1) || particle)
+    }
+
+    /// Whether the word `ahead` places on is an unknown one where only a verb can be: before an article or a pronoun.
+    pub(super) fn is_unknown_verb(&self, ahead: usize) -> bool {
+        let is_object = matches!(self.text(ahead + 1), "the" | "a" | "an" | "my" | "your" | "it" | "them");
+        is_object && !self.is_stop(ahead) && !lexicon::entry(self.text(ahead)).is_known()
+    }
+
+    /// Whether the word `ahead` places on is a participle that says how a thing is somewhere: `lying on the shelf`.
+    pub(super) fn is_posture(&self, ahead: usize) -> bool {
+        let word = self.text(ahead);
+        let is_form = !lexicon::entry(word).is_known() && (word.ends_with("ing") || word.ends_with("ed"));
+        (is_form || matches!(word, "hanging" | "found" | "kept" | "left")) && self.preposition_at(ahead + 1).is_some()
     }
 
     /// The preposition that comes next, with its number of words.
@@ -228,21 +242,23 @@ impl Cursor {
 /// The word that an unknown one surely is, given the word before it: a verb starts a clause, a noun follows an article, a
 /// preposition or a verb, and after a noun a word of the grammar is as likely as more of the name.
 fn slip(word: &str, before: Option<&Word>) -> Option<&'static str> {
-    let Some(before) = before.filter(|before| !before.is_stop && !matches!(before.text.as_str(), "and" | "then")) else {
+    let Some(before) = before.filter(|before| !before.is_stop && !matches!(before.text.as_str(), "and" | "then"))
+    else {
         // After `and`, a noun is as likely as a verb.
         return spelling::correction(word, Class::Verb).or_else(|| spelling::correction(word, Class::Nominal));
     };
     let entry = &before.entry;
-    let opens_noun = entry.is_determiner || entry.is_preposition || entry.is_adjective || entry.is_colour || entry.is_verb;
+    let opens_noun =
+        entry.is_determiner || entry.is_preposition || entry.is_adjective || entry.is_colour || entry.is_verb;
     if opens_noun && entry.noun.is_none() {
-        return spelling::correction(word, Class::Nominal).or_else(|| spelling::correction(word, Class::Grammar));
+        return spelling::correction(word, Class::Nominal);
     }
     spelling::correction(word, Class::Grammar).or_else(|| spelling::correction(word, Class::Nominal))
 }
 
 /// What an unknown word can be by its form: an adverb, or else a noun.
 fn open_class(word: &str) -> Entry {
-    if word.len() > 4 && word.ends_with("ly") {
+    if word.len() > 4 && word.ends_with("ly") && !lexicon::lists(NOUNS_IN_LY, word) {
         return Entry { is_adverb: true, ..Entry::default() };
     }
     let stem = word.strip_suffix('s').filter(|stem| stem.len() > 2 && !stem.ends_with(['s', 'u', 'i']));
@@ -256,7 +272,8 @@ fn singular(stem: &str) -> String {
     if let Some(before) = stem.strip_suffix("ie") {
         return format!("{before}y");
     }
-    let sibilant = |before: &&str| before.ends_with(['s', 'x', 'z']) || before.ends_with("ch") || before.ends_with("sh");
+    let sibilant =
+        |before: &&str| before.ends_with(['s', 'x', 'z']) || before.ends_with("ch") || before.ends_with("sh");
     stem.strip_suffix('e').filter(sibilant).unwrap_or(stem).to_owned()
 }
 

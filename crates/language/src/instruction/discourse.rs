@@ -169,7 +169,9 @@ impl Discourse {
 
     fn closable(&self) -> Option<Entity> {
         let mut things = self.events.iter().rev().flat_map(|event| event.landmarks.iter().chain(&event.objects));
-        things.clone().find(|e| e.kind.opens).cloned().or_else(|| self.owner()).or_else(|| things.next().cloned())
+        let opened = || self.events.iter().rev().find(|e| e.verb == Verb::Open).and_then(|e| e.objects.last().cloned());
+        let found = things.clone().find(|e| e.kind.opens).cloned();
+        found.or_else(opened).or_else(|| self.owner()).or_else(|| things.next().cloned())
     }
 
     /// The thing that opens and that a part was spoken of: `grasp the drawer handle and open it`.

@@ -83,7 +83,7 @@ fn instruction(cursor: &mut Cursor) -> Vec<Clause> {
             }
             return clauses;
         }
-        if joined.is_none() && !cursor.has(0, |entry| entry.is_verb) {
+        if joined.is_none() && !cursor.starts_clause(0) {
             let start = cursor.at();
             skip_clause(cursor);
             let span = cursor.span_from(start);
@@ -105,7 +105,7 @@ fn skip_clause(cursor: &mut Cursor) {
         if joins {
             let start = cursor.at();
             connectives(cursor);
-            let found = cursor.starts_clause(0);
+            let found = cursor.starts_clause(0) || cursor.is_unknown_verb(0);
             cursor.back_to(start);
             if found {
                 return;

@@ -46,6 +46,14 @@ pub(super) fn head(cursor: &mut Cursor) -> Result<Head, InstructionError> {
             cursor.skip(skipped);
         }
     }
+    if cursor.is_unknown_verb(0) {
+        let error = cursor.no_verb();
+        cursor.problem(error);
+        let word = cursor.text(0).to_owned();
+        cursor.advance();
+        let (verb, manner) = (Verb::Act, Manner::Moving);
+        return Ok(Head { name: word.clone(), word, verb, manner, is_qualified: false, direction: None });
+    }
     let Some(entry) = cursor.entry(0).cloned().filter(|entry| entry.is_verb) else {
         return Err(cursor.no_verb());
     };
@@ -74,7 +82,8 @@ fn leading_particle(cursor: &mut Cursor, head: &mut Head) {
     let object = |ahead: usize| cursor.starts_noun(ahead);
     let direction = cursor.entry(0).and_then(|entry| entry.position);
     if let Some(position) = direction.filter(|_| {
-        cursor.has(1, |entry| entry.is_determiner || entry.number.is_some()) || (cursor.ends(1) && head.verb == Verb::Act)
+        cursor.has(1, |entry| entry.is_determiner || entry.number.is_some())
+            || (cursor.ends(1) && head.verb == Verb::Act)
     }) {
         if cursor.ends(1) {
             head.qualify(&word);
@@ -146,7 +155,7 @@ pub(super) fn trailing_particle(cursor: &mut Cursor, head: &mut Head) -> bool {
         && before_place
         && !cursor.is(1, "of")
         && !(word == "out" && head.verb == Verb::Act && cursor.is(1, "from"))
-        && !(cursor.preposition().is_some_and(|(_, length)| length > 1));
+        && cursor.preposition().is_none_or(|(_, length)| length == 1);
     if kept || (is_out && pushes && cursor.is(1, "from")) {
         head.name = format!("{} {word}", head.name);
         head.act();
@@ -161,22 +170,28 @@ pub(super) fn manners(cursor: &mut Cursor, head: &mut Head) -> bool {
     let mut found = false;
     loop {
         let by = usize::from(cursor.is(0, "by"));
-        let is_number = cursor.has(by, |entry| entry.number.is_some()) || cursor.text(by).parse::<u32>().is_ok();
-        let is_unit = matches!(
-            cursor.text(by + 1),
-            "degrees" | "degree" | "deg" | "cm" | "mm" | "inches" | "inch" | "centimeters" | "meters" | "m"
-        );
-        let length = match MANNERS.iter().find(|words| cursor.are(0, words)) {
-            Some(words) => words.len(),
-            None if is_number && is_unit => by + 2,
-            None => return found,
-        };
+        let length = manner_length(cursor);
+        if length == 0 {
+            return found;
+        }
         let words: Vec<&str> = (by..length).map(|ahead| cursor.text(ahead)).collect();
         let words = words.join(" ");
         head.qualify(&words);
         cursor.skip(length);
         found = true;
     }
+}
+
+/// The number of words that say how, from the next one on.
+pub(super) fn manner_length(cursor: &Cursor) -> usize {
+    let by = usize::from(cursor.is(0, "by"));
+    let is_number = cursor.has(by, |entry| entry.number.is_some()) || cursor.text(by).parse::<u32>().is_ok();
+    let is_unit = matches!(
+        cursor.text(by + 1),
+        "degrees" | "degree" | "deg" | "cm" | "mm" | "inches" | "inch" | "centimeters" | "meters" | "m"
+    );
+    let listed = MANNERS.iter().find(|words| cursor.are(0, words)).map_or(0, |words| words.len());
+    if listed == 0 && is_number && is_unit { by + 2 } else { listed }
 }
 
 /// The result in `push the drawer shut` and `slide open the bag`.

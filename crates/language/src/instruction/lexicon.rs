@@ -74,11 +74,9 @@ impl Preposition {
             Preposition::From => Relation::On,
             Preposition::To if landmark.holds && !pushed => Relation::In,
             Preposition::To if landmark.carries && !pushed => Relation::On,
-            Preposition::NextTo
-            | Preposition::At
-            | Preposition::To
-            | Preposition::Between
-            | Preposition::Other(_) => Relation::NextTo,
+            Preposition::NextTo | Preposition::At | Preposition::To | Preposition::Between | Preposition::Other(_) => {
+                Relation::NextTo
+            }
         }
     }
 }

@@ -11,6 +11,7 @@
 
 use super::cursor::Cursor;
 use super::error::InstructionError;
+use super::head::manner_length;
 use super::lexicon::{self, Entry, Kind, NounEntry};
 use super::tree::{Noun, Phrase, Position, Pronoun};
 use crate::diagnostic::Span;
@@ -133,13 +134,14 @@ impl Core {
         let said = if self.both { Some(2) } else { self.count };
         let count = said.filter(|n| *n > 1 && self.plural.is_some() && !self.all);
         let counted = self.counted.filter(|_| count.is_some());
+        let plural = self.plural.filter(|_| said != Some(1));
         // A spot that is itself a part of something goes by its own name: `the handle of the left`.
         let spot = self.spot.map(|position| position.primitive().to_owned());
         let phrase = Phrase {
             positions: self.positions,
             adjectives: self.adjectives,
             nouns: if self.nouns.is_empty() { spot.into_iter().collect() } else { self.nouns },
-            plural: self.plural,
+            plural,
             count,
             counted,
             all: self.all,
@@ -388,6 +390,9 @@ fn read_noun(cursor: &mut Cursor, core: &mut Core) -> bool {
     let Some(entry) = cursor.entry(0).cloned() else {
         return false;
     };
+    if in_compound && (manner_length(cursor) > 0 || cursor.is_posture(0)) {
+        return false;
+    }
     if joins_names(cursor, in_compound) {
         if let (Some(surface), Some(last)) = (core.plural.take(), core.nouns.last_mut()) {
             *last = surface;
@@ -437,7 +442,9 @@ fn read_noun(cursor: &mut Cursor, core: &mut Core) -> bool {
 fn joins_names(cursor: &Cursor, in_compound: bool) -> bool {
     let is_last = cursor.ends(1) || cursor.preposition_at(1).is_some();
     let numbered = cursor.has(0, |entry| entry.number.is_some()) && !cursor.is(0, "one") && is_last;
-    in_compound && ((cursor.is(0, "or") && noun_ahead(cursor, 1)) || numbered)
+    // `grape scented cup`: an adjective inside a name.
+    let described = cursor.has(0, |entry| entry.is_adjective && entry.noun.is_none() && !entry.is_adverb);
+    in_compound && (((cursor.is(0, "or") || described) && noun_ahead(cursor, 1)) || numbered)
 }
 
 /// A word that is no noun in the lexicon and stands where only a noun can: `from the stack`, `a turn`.

@@ -8,7 +8,7 @@
 
 use super::cursor::Cursor;
 use super::error::InstructionError;
-use super::lexicon::{Kind, Preposition};
+use super::lexicon::{self, Kind, Preposition};
 use super::phrase::{Landmark, landmark, spot_of, things};
 use super::tree::{Noun, Phrase, Place, Position, Relation, Verb};
 use super::verbs::FILLERS;
@@ -51,6 +51,13 @@ fn fillers(cursor: &mut Cursor) {
     }
 }
 
+/// Whether `by` says what to hold a thing by: `pick up the can by its handle`.
+pub(super) fn is_grip(cursor: &Cursor) -> bool {
+    let article = usize::from(cursor.has(1, |entry| entry.is_determiner) || matches!(cursor.text(1), "its" | "their"));
+    let is_part = |ahead: usize| cursor.has(ahead, |e| e.noun.as_ref().is_some_and(|noun| noun.kind.part));
+    cursor.is(0, "by") && (is_part(1 + article) || is_part(2 + article))
+}
+
 /// Takes the target of `verb` out of `marks` and gives the rest to the nouns they belong to.
 pub(super) fn target(
     cursor: &Cursor,
@@ -67,12 +74,22 @@ pub(super) fn target(
         (Place::Between(..) | Place::Other(..), Verb::Stack) => false,
         _ => true,
     };
+    // `into` and `onto` always say where something goes; what follows says where that is.
+    let inward = |mark: &Mark| fits(mark) && matches!(mark.preposition, Some(Preposition::Into | Preposition::Onto));
+    let upon = |mark: &Mark| match &mark.place {
+        Place::Relative(relation, _) | Place::Implied(relation, _) => *relation != Relation::In,
+        _ => false,
+    };
     let relative = match object {
         Noun::Pronoun(..) => marks.iter().position(fits),
-        Noun::Phrase(_) => marks.iter().rposition(fits),
+        Noun::Phrase(_) if verb == Verb::Stack => {
+            marks.iter().rposition(|mark| fits(mark) && upon(mark)).or_else(|| marks.iter().rposition(fits))
+        }
+        Noun::Phrase(_) => marks.iter().rposition(inward).or_else(|| marks.iter().rposition(fits)),
     };
     let bare = |mark: &Mark| verb != Verb::Stack && !mark.is_source && matches!(mark.place, Place::Position(_));
     let Some(at) = relative.or_else(|| marks.iter().rposition(bare)) else {
+        attach(cursor, Some(object), marks)?;
         return Ok(None);
     };
     let (sources, after): (Vec<_>, Vec<_>) = marks.drain(at + 1..).partition(|mark| mark.is_source);
@@ -123,7 +140,7 @@ fn mark(cursor: &mut Cursor, pushed: bool) -> Result<Option<Mark>, InstructionEr
     if matches!(cursor.text(0), "that" | "which") && matches!(cursor.text(1), "is" | "are") {
         cursor.skip(2);
     }
-    if is_posture(cursor.text(0)) && cursor.preposition_at(1).is_some() {
+    if cursor.is_posture(0) {
         cursor.advance();
     }
     let found = bare_position(cursor)?.map(|place| (place, None, false));
@@ -133,14 +150,6 @@ fn mark(cursor: &mut Cursor, pushed: bool) -> Result<Option<Mark>, InstructionEr
     }
     let span = cursor.span_from(start);
     Ok(found.map(|(place, preposition, is_source)| Mark { place, preposition, is_source, span }))
-}
-
-/// `lying on the shelf` is where a thing is, as `on the shelf`.
-fn is_posture(word: &str) -> bool {
-    matches!(
-        word,
-        "lying" | "sitting" | "standing" | "located" | "placed" | "resting" | "hanging" | "found" | "positioned" | "kept"
-    )
 }
 
 /// `left`, `left of the plate`; not the `back` of `put it back in the drawer`, which is skipped.
@@ -169,7 +178,8 @@ fn prepositional(cursor: &mut Cursor, pushed: bool) -> Result<Option<Found>, Ins
         return Ok(None);
     };
     let is_source = preposition.is_source();
-    if preposition == Preposition::To && cursor.starts_clause(length) {
+    let by_means = cursor.is(0, "by") && (lexicon::gerund(cursor.text(1)).is_some() || is_grip(cursor));
+    if by_means || (preposition == Preposition::To && cursor.starts_clause(length)) {
         return Ok(None);
     }
     let inner = cursor.preposition_at(length).is_some_and(|(_, words)| cursor.starts_noun(length + words));
@@ -261,9 +271,12 @@ fn place_at(preposition: Preposition, landmark: Landmark, pushed: bool) -> Place
     let within = if kind.holds && preposition != Preposition::Onto { Relation::In } else { Relation::On };
     let relation = match preposition {
         Preposition::In if article && kind.holds => None,
-        Preposition::In | Preposition::On | Preposition::Onto | Preposition::At | Preposition::To | Preposition::From => {
-            position.relation()
-        }
+        Preposition::In
+        | Preposition::On
+        | Preposition::Onto
+        | Preposition::At
+        | Preposition::To
+        | Preposition::From => position.relation(),
         _ => None,
     };
     match (relation, preposition) {

@@ -49,7 +49,10 @@ pub fn resolve_some(instruction: &Instruction) -> Result<(Plan, Vec<InstructionE
     let mut plans = Vec::new();
     let mut rest = &steps[..];
     while let [first, after @ ..] = rest {
-        let shared = after.iter().take_while(|step| step.shares_tool).count();
+        let shared = match first.tool {
+            Some(_) => after.iter().take_while(|step| step.shares_tool).count(),
+            None => after.iter().take_while(|step| step.tool.is_none()).count(),
+        };
         let (group, later) = rest.split_at(1 + shared);
         let motions = emit_all(group);
         match &first.tool {
@@ -114,7 +117,7 @@ fn emit(group: &[Step]) -> Vec<Plan> {
 }
 
 fn step(clause: &Clause, discourse: &mut Discourse) -> Result<Step, InstructionError> {
-    let mut scene = Scene { discourse, landmarks: Vec::new(), said: Vec::new(), current: Vec::new() };
+    let mut scene = Scene { discourse, landmarks: Vec::new(), said: Vec::new(), current: Vec::new(), naming: None };
     for noun in &clause.objects {
         let entities = scene.noun(noun, Role::Object(clause.verb))?;
         scene.said.extend(entities);
@@ -126,6 +129,10 @@ fn step(clause: &Clause, discourse: &mut Discourse) -> Result<Step, InstructionE
         }
     }
     let (tool, shares_tool) = match &clause.tool {
+        Some(Tool::Here(Noun::Pronoun(Pronoun::It, span)) | Tool::From(Noun::Pronoun(Pronoun::It, span))) => {
+            let held = scene.discourse.it(Role::Object(Verb::Grasp), &[]);
+            (Some(held.ok_or_else(|| no_antecedent("it", *span))?.plan), false)
+        }
         Some(Tool::Here(noun) | Tool::From(noun)) => (Some(scene.one(noun, Role::Whole)?.plan), false),
         Some(Tool::Same) => (None, true),
         None => (None, false),
@@ -163,6 +170,8 @@ struct Scene<'d> {
     said: Vec<Entity>,
     /// All of the clause's objects, once they are read; none of them is its own landmark.
     current: Vec<Entity>,
+    /// Nouns and adjectives of the thing being described, which `the block on the other one` refers to.
+    naming: Option<(Vec<String>, Vec<String>)>,
 }
 
 impl Scene<'_> {
@@ -189,6 +198,7 @@ impl Scene<'_> {
 
     /// A reference where only one thing can stand: several become `both`.
     fn one(&mut self, noun: &Noun, role: Role) -> Result<Entity, InstructionError> {
+        let at = self.landmarks.len();
         let mut entities = self.noun(noun, role)?.into_iter();
         let Some(first) = entities.next() else {
             return Err(no_antecedent("them", noun.span()));
@@ -202,7 +212,8 @@ impl Scene<'_> {
             });
         }
         if matches!(role, Role::Landmark(_)) {
-            self.landmarks.push(entity.clone());
+            // Before the landmarks of its own description, which are further from what the clause is about.
+            self.landmarks.insert(at, entity.clone());
         }
         Ok(entity)
     }
@@ -213,11 +224,18 @@ impl Scene<'_> {
         let mut plural = phrase.plural.clone().filter(|_| phrase.count.is_none() && !phrase.all);
         if nouns.last().is_some_and(|noun| noun == "one") {
             let here = self.said.last().or(self.current.last());
-            let like = self.discourse.like(role).or(here).ok_or_else(|| no_antecedent("one", phrase.span))?;
-            nouns.clone_from(&like.nouns);
+            let like = self.discourse.like(role).or(here);
+            // `pour the contents of the red mug into the green one`: a part that holds nothing gives its whole.
+            let like = like.map(|like| match &like.whole {
+                Some(whole) if matches!(role, Role::Landmark(_)) && !like.kind.holds && !like.kind.carries => whole,
+                _ => like,
+            });
+            let like = like.map(|like| (like.nouns.clone(), like.adjectives.clone())).or_else(|| self.naming.clone());
+            let (like_nouns, like_adjectives) = like.ok_or_else(|| no_antecedent("one", phrase.span))?;
+            nouns = like_nouns;
             plural = None;
             if adjectives.is_empty() {
-                adjectives.clone_from(&like.adjectives);
+                adjectives = like_adjectives;
             }
         }
         let head = nouns.last().cloned().unwrap_or_default();
@@ -244,6 +262,7 @@ impl Scene<'_> {
             plan = Plan::Call("part", vec![plan, whole.plan.clone()]);
         }
         for place in &phrase.places {
+            self.naming = Some((nouns.clone(), adjectives.clone()));
             let pose = self.place(place)?;
             plan = Plan::Call("at", vec![plan, pose]);
         }

@@ -67,7 +67,7 @@ pub(super) fn correction(word: &str, class: Class) -> Option<&'static str> {
             && edit_cost(&letters, spelling) == EDIT;
         // `plates` is a plural, not a slip for `plate`.
         let inflected = letters.len() > spelling.len() && matches!(letters.last(), Some('s' | 'd' | 'r' | 'y'));
-        same_start && (swapped || (dropped && !(class == Class::Nominal && inflected)))
+        same_start && (swapped || (dropped && !inflected))
     };
     let found = SPELLINGS.iter().filter(|(spelling, _, entry)| {
         class.has(entry) && spelling.len() > 1 && spelling.len().abs_diff(letters.len()) < 2 && is_slip(spelling)

@@ -101,9 +101,9 @@ pub(super) fn with_destination(head: &mut Head, segments: &[Segment]) {
     };
     let put = match head.word.as_str() {
         "drop" => last.marks.iter().any(goes),
-        "take" | "get" => last.marks.iter().any(|mark| {
-            goes(mark) && mark.preposition.is_some_and(Preposition::is_directional)
-        }),
+        "take" | "get" => {
+            last.marks.iter().any(|mark| goes(mark) && mark.preposition.is_some_and(Preposition::is_directional))
+        }
         _ => head.verb == Verb::Pick && last.marks.iter().any(directed),
     };
     let carries = matches!(head.verb, Verb::Lift | Verb::Grasp) && last.marks.iter().any(directed);
@@ -112,6 +112,22 @@ pub(super) fn with_destination(head: &mut Head, segments: &[Segment]) {
     } else if carries {
         head.act();
         head.manner = Manner::InPlace;
+    }
+}
+
+/// A lid comes from and goes to the top of a container, not the inside.
+pub(super) fn covers(segment: &mut Segment) {
+    let is_cover = |noun: &String| matches!(noun.as_str(), "lid" | "cap" | "cover" | "cork");
+    let Some(Noun::Phrase(phrase)) = segment.objects.last() else { return };
+    if !phrase.nouns.last().is_some_and(is_cover) {
+        return;
+    }
+    for mark in &mut segment.marks {
+        if let (Some(Preposition::From | Preposition::To), Place::Relative(relation @ Relation::In, _)) =
+            (mark.preposition, &mut mark.place)
+        {
+            *relation = Relation::On;
+        }
     }
 }
 

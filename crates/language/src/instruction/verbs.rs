@@ -54,8 +54,7 @@ pub(super) const ACTIONS: &[(Manner, &str)] = &[
 ];
 
 /// Small words that complete a verb, at once (`clean up the table`) or after its object (`plug it in`).
-pub(super) const PARTICLES: &str =
-    "up down in out off on over away together apart around aside back open shut closed";
+pub(super) const PARTICLES: &str = "up down in out off on over away together apart around aside back open shut closed";
 
 /// Words and phrases that say how, kept with the verb: `place the can upright` is the action `place upright`.
 pub(super) const MANNERS: &[&[&str]] = &[
@@ -92,8 +91,7 @@ pub(super) const FILLERS: &[&[&str]] = &[
 ];
 
 /// Words that may come before the first verb: `the robot should`, `could you please`, `your task is to`.
-pub(super) const PREAMBLE: &str =
-    "the a robot you i we it please your my our task goal is should must shall will can could would like want need \
+pub(super) const PREAMBLE: &str = "the a robot you i we it please your my our task goal is should must shall will can could would like want need \
      needs have has try to lets let us now instruction command okay ok hey hi hello kindly be able arm";
 
 /// Verbs. A second word is a particle: it follows the verb at once or comes after the object (`turn the stove on`).

@@ -34,7 +34,10 @@ pub(super) const NOUNS: &[(Kind, &str)] = &[
     (PART_HOLE, "slot hole socket port"),
     (PART_DOOR, "door lid flap hatch"),
     (PART_SWITCHED, "burner hob"),
-    (PART, "handle knob button switch dial rim leg surface base hook lever contents content trigger neck spout tip hinge"),
+    (
+        PART,
+        "handle knob button switch dial rim leg surface base hook lever contents content trigger neck spout tip hinge",
+    ),
     (WORKSPACE, "table tabletop counter countertop worktop workspace desk workbench bench"),
     (
         CLOSABLE,
@@ -54,7 +57,7 @@ pub(super) const NOUNS: &[(Kind, &str)] = &[
          crate bag bucket pitcher jug vase sink dishrack canister tin case packet package pouch tub casserole teapot \
          flask thermos tumbler goblet colander strainer organizer bookcase pocket holder trash garbage tube beaker \
          cart trolley nest drainer dustpan outlet casing cage hamper bathtub cupholder penholder vessel cavity pit \
-         goal hoop sleeve cooler tank trough planter ziploc",
+         hoop sleeve cooler tank trough planter ziploc",
     ),
     (OPEN_HOLDER, "tray dish rack"),
     (
@@ -115,13 +118,11 @@ pub(super) const IRREGULAR_PLURALS: &[(&str, &str)] = &[
 ];
 
 /// Colours: two of them around `and` are one description (`yellow and white mug`).
-pub(super) const COLOURS: &str =
-    "black white red green blue yellow orange purple pink brown grey gray beige golden gold silver turquoise teal cyan \
+pub(super) const COLOURS: &str = "black white red green blue yellow orange purple pink brown grey gray beige golden gold silver turquoise teal cyan \
      magenta violet maroon navy tan khaki";
 
 /// Other adjectives: shade, pattern, material, size, shape, state.
-pub(super) const ADJECTIVES: &str =
-    "dark light bright pale striped spotted dotted checkered patterned plain colorful colourful transparent clear \
+pub(super) const ADJECTIVES: &str = "dark light bright pale striped spotted dotted checkered patterned plain colorful colourful transparent clear \
      opaque shiny matte wooden wood metal metallic steel stainless iron cast copper brass aluminum aluminium plastic \
      glass ceramic porcelain stone marble rubber leather cardboard wicker bamboo paper cotton small little tiny mini \
      big large huge giant medium tall short long wide narrow thin thick deep shallow flat round square rectangular \
@@ -231,36 +232,31 @@ pub(super) const PREPOSITIONS: &[(&[&str], Preposition)] = &[
 ];
 
 /// Words that belong to the grammar itself and are no verb, noun, adjective, position or preposition.
-pub(super) const FUNCTION_WORDS: &str =
-    "the a an this that these those my your some its their and then after it them they both of one ones up down away \
-     there which is are all times time once twice next close adjacent out for every each any or with using until while \
+pub(super) const FUNCTION_WORDS: &str = "the a an this that these those my your some its their and then after it them they both of one ones up down away \
+     there which is are all times time once twice upright sideways clockwise counterclockwise anticlockwise upside next close adjacent out for every each any or with using until while \
      so order together apart aside not without every everything each other another degrees degree to";
 
 /// Words that may stand at either end of a clause and change nothing.
-pub(super) const ADVERBS: &str =
-    "please now first finally also carefully gently slowly quickly again lastly afterwards just fully completely \
+pub(super) const ADVERBS: &str = "please now first finally also carefully gently slowly quickly again lastly afterwards just fully completely \
      slightly partially firmly lightly directly immediately simply fast neatly next";
 
 /// Articles and other determiners.
-pub(super) const DETERMINERS: &str =
-    "the a an this that these those my your some any our his her every each";
-
-/// Determiners that mean every thing of a kind.
-pub(super) const UNIVERSALS: &str = "all every each";
+pub(super) const DETERMINERS: &str = "the a an this that these those my your some any our his her every each";
 
 /// Nouns for a tool or a part of the robot: `with` one of them says how, `with` anything else says which.
-pub(super) const TOOLS: &str =
-    "hand hands arm arms gripper grippers finger fingers robot cloth towel rag sponge knife fork spoon spatula ladle \
+pub(super) const TOOLS: &str = "hand hands arm arms gripper grippers finger fingers robot cloth towel rag sponge knife fork spoon spatula ladle \
      brush broom mop tongs scissors screwdriver hammer wrench stick tool handle key opener peeler whisk scoop eraser \
      net vacuum squeegee shovel rake needle iron drill saw plier tweezers duster napkin tissue hook rope string tape \
      glue chopstick";
+
+/// Nouns that end as adverbs do.
+pub(super) const NOUNS_IN_LY: &str = "supply assembly family jelly belly butterfly lily dolly firefly monopoly trolly";
 
 /// The robot itself: moving it is reaching.
 pub(super) const BODY: &str = "arm gripper effector robot";
 
 /// Articles and prepositions of other languages, which tell them from English where no English one is around.
-pub(super) const FOREIGN: &str =
-    "le la les une des du dans sur sous avec et au aux der das den dem ein eine einen und auf mit zum zur el los las \
+pub(super) const FOREIGN: &str = "le la les une des du dans sur sous avec et au aux der das den dem ein eine einen und auf mit zum zur el los las \
      un una con sobre del al il lo gli nel nella sul sulla os em com um uma na het een op naar ett och på di da e y de \
      en tiroir puis dann luego";
 
