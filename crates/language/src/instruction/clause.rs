@@ -13,11 +13,11 @@
 use super::cursor::Cursor;
 use super::error::InstructionError;
 use super::head::{Head, head, is_pushed, manners, resultative, trailing_particle};
-use super::lexicon;
+use super::lexicon::{self, Preposition};
 use super::phrase::things;
 use super::place::{Mark, attach, is_grip, landmark_of, marks};
 use super::target::{acting, covers, placing, reach, robot_moves, with_destination};
-use super::tree::{Clause, Noun, Phrase, Place, Pronoun, Tool, Verb};
+use super::tree::{Clause, Noun, Phrase, Place, Pronoun, Relation, Tool, Verb};
 use super::verbs::Manner;
 use crate::diagnostic::Span;
 
@@ -26,16 +26,18 @@ use crate::diagnostic::Span;
 pub(super) fn clause(cursor: &mut Cursor, before: &[Clause]) -> Result<Vec<Clause>, InstructionError> {
     let start = cursor.at();
     let lead = lead(cursor)?;
-    let mut heads = vec![first_head(cursor, before.is_empty())?];
+    let follows = !before.is_empty();
+    let mut heads = vec![first_head(cursor, follows)?];
     while cursor.is(0, "and") && cursor.starts_clause(1) && heads.last().is_some_and(|head| head.direction.is_none()) {
         cursor.advance();
-        heads.push(head(cursor)?);
+        heads.push(head(cursor, follows)?);
     }
     let Some(last) = heads.pop() else {
         return Ok(Vec::new());
     };
-    let moves =
-        last.word == "move" && last.direction.is_none() && !cursor.starts_noun(0) && cursor.preposition().is_some();
+    let aside = cursor.has(0, |entry| entry.position.is_some()) && cursor.ends(1);
+    let goes = aside || (!cursor.starts_noun(0) && cursor.preposition().is_some());
+    let moves = last.word == "move" && last.direction.is_none() && goes;
     let mut clauses =
         if last.verb == Verb::Reach || moves { vec![reach(cursor, &last)?] } else { transitive(cursor, last, before)? };
     let times = times(cursor);
@@ -112,11 +114,11 @@ fn lead(cursor: &mut Cursor) -> Result<Lead, InstructionError> {
 }
 
 /// The verb; an instruction may start with a form of it (`grasping the handle, lift it`).
-fn first_head(cursor: &mut Cursor, is_first: bool) -> Result<Head, InstructionError> {
+fn first_head(cursor: &mut Cursor, follows: bool) -> Result<Head, InstructionError> {
     let is_verb = cursor.has(0, |entry| entry.is_verb);
-    match lexicon::gerund(cursor.text(0)).filter(|_| !is_verb && is_first) {
+    match lexicon::gerund(cursor.text(0)).filter(|_| !is_verb && !follows) {
         Some(verb) => Ok(from_gerund(cursor, &verb)),
-        None => head(cursor),
+        None => head(cursor, follows),
     }
 }
 
@@ -125,14 +127,8 @@ fn from_gerund(cursor: &mut Cursor, verb: &str) -> Head {
     let form = super::verbs::VERBS.iter().find(|(word, particle, _)| *word == verb && particle.is_none());
     let particle = cursor.is(1, "up") && form.is_some_and(|(word, _, _)| matches!(*word, "pick" | "lift"));
     cursor.skip(1 + usize::from(particle));
-    Head {
-        word: verb.to_owned(),
-        verb: form.map_or(Verb::Act, |(_, _, verb)| *verb),
-        manner: entry.action.map_or(Manner::InPlace, |(_, manner)| manner),
-        name: verb.to_owned(),
-        is_qualified: false,
-        direction: None,
-    }
+    let manner = entry.action.map_or(Manner::InPlace, |(_, manner)| manner);
+    Head::plain(verb.to_owned(), form.map_or(Verb::Act, |(_, _, verb)| *verb), manner)
 }
 
 /// `by rotating the lock`: what is done first.
@@ -226,7 +222,8 @@ fn objects(
 ) -> Result<Option<Vec<Noun>>, InstructionError> {
     let it = |cursor: &Cursor| Noun::Pronoun(Pronoun::It, cursor.span_from(cursor.at().saturating_sub(1)));
     if is_first && !cursor.starts_noun(0) {
-        let placed = head.verb.takes_target() && cursor.preposition().is_some();
+        let moved = head.verb == Verb::Act && head.manner == Manner::Moving;
+        let placed = (head.verb.takes_target() || moved) && cursor.preposition().is_some();
         let ends = cursor.ends(0) && !head.verb.takes_target();
         let needs_object = head.manner != Manner::Alone;
         if !before.is_empty() && needs_object && (placed || (ends && head.verb != Verb::TurnOn)) {
@@ -281,6 +278,13 @@ fn tail(
             continue;
         }
         let start = cursor.at();
+        if head.follows && head.verb.takes_target() && cursor.is(0, "in") && cursor.ends(1) {
+            // `open the oven, then slide the tray in`: the thing that was opened goes unsaid.
+            let span = cursor.span();
+            let place = Place::Implied(Relation::In, span);
+            found.push(Mark { place, preposition: Some(Preposition::In), is_source: false, span });
+            cursor.advance();
+        }
         found.extend(marks(cursor, pushed)?);
         if trailing_particle(cursor, head) || cursor.at() > start {
             continue;
@@ -354,7 +358,12 @@ pub(super) fn pronoun_sources(objects: &[Noun], marks: &mut Vec<Mark>) -> Vec<Pl
 fn next_object(cursor: &mut Cursor) -> bool {
     let comma = usize::from(cursor.is_stop(0));
     let skip = comma + usize::from(cursor.is(comma, "and"));
-    let found = skip > 0 && cursor.starts_noun(skip) && !cursor.starts_clause(skip) && !cursor.is_unknown_verb(skip);
+    let is_place = cursor.preposition_at(skip).is_some_and(|(_, length)| cursor.starts_noun(skip + length));
+    let found = skip > 0
+        && !is_place
+        && cursor.starts_noun(skip)
+        && !cursor.starts_clause(skip)
+        && !cursor.is_unknown_verb(skip);
     let named = |cursor: &Cursor| !lexicon::entry(cursor.text(skip)).is_known() && comma == 1;
     // After a comma, an unknown form of a verb starts a remark: `…, leaving the others alone`.
     if !found || (named(cursor) && cursor.text(skip).ends_with("ing")) {

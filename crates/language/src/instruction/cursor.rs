@@ -168,10 +168,13 @@ impl Cursor {
         entry.is_verb && (!is_ambiguous || object(ahead + 1) || particle)
     }
 
-    /// Whether the word `ahead` places on is an unknown one where only a verb can be: before an article or a pronoun.
+    /// Whether the word `ahead` places on is no verb in the lexicon and stands where only one can: before an article or a
+    /// pronoun.
     pub(super) fn is_unknown_verb(&self, ahead: usize) -> bool {
         let is_object = matches!(self.text(ahead + 1), "the" | "a" | "an" | "my" | "your" | "it" | "them");
-        is_object && !self.is_stop(ahead) && !lexicon::entry(self.text(ahead)).is_known()
+        let entry = lexicon::entry(self.text(ahead));
+        let is_noun = entry.noun.is_some() && !entry.is_verb && !entry.is_adjective && !entry.is_function;
+        is_object && !self.is_stop(ahead) && (is_noun || !entry.is_known())
     }
 
     /// Whether the word `ahead` places on is a participle that says how a thing is somewhere: `lying on the shelf`.

@@ -22,6 +22,10 @@ pub(super) struct Head {
     pub(super) is_qualified: bool,
     /// `push left the block`, `pull the lever down`.
     pub(super) direction: Option<Position>,
+    /// A particle that a target makes redundant: `put the cup down`, `put the cup down on the plate`.
+    pub(super) particle: Option<String>,
+    /// Whether a clause came before, so that the object may go unsaid.
+    pub(super) follows: bool,
 }
 
 impl Head {
@@ -35,11 +39,20 @@ impl Head {
     /// Makes it an action of its own, named as written.
     pub(super) fn act(&mut self) {
         self.verb = Verb::Act;
+        if let Some(particle) = self.particle.take() {
+            self.name = format!("{} {particle}", self.name);
+        }
+    }
+
+    /// A verb without anything around it.
+    pub(super) fn plain(word: String, verb: Verb, manner: Manner) -> Head {
+        let name = word.clone();
+        Head { word, verb, manner, name, is_qualified: false, direction: None, particle: None, follows: false }
     }
 }
 
 /// Reads the verb that comes next.
-pub(super) fn head(cursor: &mut Cursor) -> Result<Head, InstructionError> {
+pub(super) fn head(cursor: &mut Cursor, follows: bool) -> Result<Head, InstructionError> {
     if matches!(cursor.text(0), "go" | "try" | "come") {
         let skipped = 1 + usize::from(matches!(cursor.text(1), "to" | "and" | "ahead"));
         if cursor.starts_clause(skipped) {
@@ -47,12 +60,14 @@ pub(super) fn head(cursor: &mut Cursor) -> Result<Head, InstructionError> {
         }
     }
     if cursor.is_unknown_verb(0) {
-        let error = cursor.no_verb();
-        cursor.problem(error);
+        // A noun in the place of a verb is one: `pot the ball`.
+        if !lexicon::entry(cursor.text(0)).is_known() {
+            let error = cursor.no_verb();
+            cursor.problem(error);
+        }
         let word = cursor.text(0).to_owned();
         cursor.advance();
-        let (verb, manner) = (Verb::Act, Manner::Moving);
-        return Ok(Head { name: word.clone(), word, verb, manner, is_qualified: false, direction: None });
+        return Ok(Head { follows, ..Head::plain(word, Verb::Act, Manner::Moving) });
     }
     let Some(entry) = cursor.entry(0).cloned().filter(|entry| entry.is_verb) else {
         return Err(cursor.no_verb());
@@ -65,7 +80,7 @@ pub(super) fn head(cursor: &mut Cursor) -> Result<Head, InstructionError> {
     let particle = form.and_then(|(_, particle, _)| *particle);
     let verb = form.map_or(Verb::Act, |(_, _, verb)| *verb);
     let manner = entry.action.map_or(Manner::InPlace, |(_, manner)| manner);
-    let mut head = Head { name: word.clone(), word, verb, manner, is_qualified: false, direction: None };
+    let mut head = Head { follows, ..Head::plain(word, verb, manner) };
     cursor.advance();
     if let Some(particle) = particle {
         head.name = format!("{} {particle}", head.word);
@@ -117,7 +132,10 @@ fn leading_particle(cursor: &mut Cursor, head: &mut Head) {
     if lexicon::lists(PARTICLES, &word) && (cursor.starts_noun(1) || cursor.ends(1)) {
         head.name = format!("{} {word}", head.name);
         cursor.advance();
-    } else if let Some((_, length)) = cursor.preposition().filter(|(_, length)| cursor.starts_noun(*length)) {
+    } else if let Some((_, length)) = cursor
+        .preposition()
+        .filter(|(_, length)| cursor.starts_noun(*length) && !(head.follows && head.manner == Manner::Moving))
+    {
         let words: Vec<&str> = (0..length).map(|ahead| cursor.text(ahead)).collect();
         head.name = format!("{} {}", head.name, words.join(" "));
         cursor.skip(length);
@@ -144,7 +162,9 @@ pub(super) fn trailing_particle(cursor: &mut Cursor, head: &mut Head) -> bool {
         cursor.advance();
         return true;
     }
-    if head.verb.takes_target() && matches!(word.as_str(), "down" | "away" | "up") {
+    let inward = word == "in" && cursor.ends(1) && pushes;
+    if inward || (head.verb.takes_target() && matches!(word.as_str(), "down" | "away" | "up")) {
+        head.particle = Some(word);
         cursor.advance();
         return true;
     }

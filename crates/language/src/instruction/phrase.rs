@@ -32,7 +32,7 @@ pub(super) enum Landmark {
 pub(super) fn things(cursor: &mut Cursor, after: &str) -> Result<Vec<Thing>, InstructionError> {
     let start = cursor.at();
     let core = chain(cursor, after)?;
-    if core.spot.is_some() {
+    if core.spot.is_some() && core.whole.is_none() {
         cursor.back_to(start);
         return Err(no_object(cursor, after));
     }
@@ -444,7 +444,8 @@ fn joins_names(cursor: &Cursor, in_compound: bool) -> bool {
     let numbered = cursor.has(0, |entry| entry.number.is_some()) && !cursor.is(0, "one") && is_last;
     // `grape scented cup`: an adjective inside a name.
     let described = cursor.has(0, |entry| entry.is_adjective && entry.noun.is_none() && !entry.is_adverb);
-    in_compound && (((cursor.is(0, "or") || described) && noun_ahead(cursor, 1)) || numbered)
+    let labelled = cursor.is(0, "a") && (cursor.ends(1) || cursor.preposition_at(1).is_some());
+    in_compound && (labelled || ((cursor.is(0, "or") || described) && noun_ahead(cursor, 1)) || numbered)
 }
 
 /// A word that is no noun in the lexicon and stands where only a noun can: `from the stack`, `a turn`.

@@ -28,9 +28,23 @@ pub(super) fn marks(cursor: &mut Cursor, pushed: bool) -> Result<Vec<Mark>, Inst
     let mut marks = Vec::new();
     loop {
         fillers(cursor);
+        let start = cursor.at();
+        // A comma may set off another place, unless that place leads to the next clause.
+        let is_set_off =
+            cursor.is_stop(0) && cursor.preposition_at(1).is_some_and(|(_, length)| cursor.starts_noun(1 + length));
+        if is_set_off {
+            cursor.advance();
+        }
         match mark(cursor, pushed)? {
+            Some(_) if is_set_off && (cursor.starts_clause(0) || cursor.starts_clause(1)) => {
+                cursor.back_to(start);
+                return Ok(marks);
+            }
             Some(mark) => marks.push(mark),
-            None => return Ok(marks),
+            None => {
+                cursor.back_to(start);
+                return Ok(marks);
+            }
         }
     }
 }
@@ -39,12 +53,17 @@ pub(super) fn marks(cursor: &mut Cursor, pushed: bool) -> Result<Vec<Mark>, Inst
 fn fillers(cursor: &mut Cursor) {
     loop {
         let filler = FILLERS.iter().find(|words| cursor.are(0, words)).map_or(0, |words| words.len());
+        let exactly = matches!(cursor.text(0), "right" | "just" | "directly")
+            && cursor.preposition_at(1).is_some_and(|(preposition, length)| {
+                use Preposition::{BackOf, NextTo, OnTopOf, Under};
+                matches!(preposition, BackOf | NextTo | OnTopOf | Under) && cursor.starts_noun(1 + length)
+            });
         let adverb = usize::from(cursor.has(0, |entry| entry.is_adverb) && !cursor.ends(1));
         let goes_on = |length: usize| {
             cursor.preposition_at(length).is_some() || cursor.has(length, |entry| entry.position.is_some())
         };
         match filler {
-            0 if adverb == 1 && goes_on(1) => cursor.advance(),
+            0 if exactly || (adverb == 1 && goes_on(1)) => cursor.advance(),
             0 => return,
             length => cursor.skip(length),
         }

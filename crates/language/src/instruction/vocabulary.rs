@@ -30,14 +30,11 @@ const WORKSPACE: Kind = Kind { workspace: true, ..SURFACE };
 /// Nouns by kind, in the singular, separated by spaces.
 pub(super) const NOUNS: &[(Kind, &str)] = &[
     (PART_HOLDER, "drawer compartment"),
-    (PART_SURFACE, "shelf side edge corner end layer region area tier section"),
+    (PART_SURFACE, "shelf side edge corner end layer region area tier section surface"),
     (PART_HOLE, "slot hole socket port"),
     (PART_DOOR, "door lid flap hatch"),
     (PART_SWITCHED, "burner hob"),
-    (
-        PART,
-        "handle knob button switch dial rim leg surface base hook lever contents content trigger neck spout tip hinge",
-    ),
+    (PART, "handle knob button switch dial rim leg base hook lever contents content trigger neck spout tip hinge"),
     (WORKSPACE, "table tabletop counter countertop worktop workspace desk workbench bench"),
     (
         CLOSABLE,
