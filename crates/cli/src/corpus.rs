@@ -152,6 +152,16 @@ fn from_language(texts: &[&str], format: Format, name: &str) -> Result<Corpus, F
 }
 
 fn understand(text: &str, format: Format, known: &mut Vocabulary) -> Result<TermId, String> {
+    let found = understand_with(text, format, known);
+    if found.is_ok() {
+        return found;
+    }
+    // Only a corpus that says more than LIBERO pays for the primitives of general instructions.
+    known.signature.declare_general(&mut known.store);
+    understand_with(text, format, known)
+}
+
+fn understand_with(text: &str, format: Format, known: &mut Vocabulary) -> Result<TermId, String> {
     let Vocabulary { store, signature } = known;
     let is_instruction = match format {
         Format::Instruction => true,

@@ -26,7 +26,7 @@ pub(crate) fn run(command: ProgramCommand) -> Result<(), Failure> {
 }
 
 fn check(args: &ProgramArgs) -> Result<(), Failure> {
-    let mut known = Vocabulary::new(args.library.as_deref())?;
+    let mut known = Vocabulary::general(args.library.as_deref())?;
     let (_, scheme) = understand(args, &mut known, None)?;
     let type_text = known.store.types().show_scheme(scheme);
     match args.json {
@@ -36,7 +36,7 @@ fn check(args: &ProgramArgs) -> Result<(), Failure> {
 }
 
 fn eval(args: &ProgramArgs, max_calls: usize) -> Result<(), Failure> {
-    let mut known = Vocabulary::new(args.library.as_deref())?;
+    let mut known = Vocabulary::general(args.library.as_deref())?;
     let (term, _) = understand(args, &mut known, Some(TypeId::MOTION))?;
     let Vocabulary { store, signature } = &mut known;
     let limits = Limits { max_events: max_calls, ..Limits::default() };
@@ -48,21 +48,27 @@ fn eval(args: &ProgramArgs, max_calls: usize) -> Result<(), Failure> {
 }
 
 fn show(args: &ProgramArgs, width: usize) -> Result<(), Failure> {
-    let mut known = Vocabulary::new(args.library.as_deref())?;
+    let mut known = Vocabulary::general(args.library.as_deref())?;
     let (term, scheme) = understand(args, &mut known, None)?;
     Shown::new(&known.store, term, scheme, width).print(args.json)
 }
 
 fn from_instruction(words: &str, as_json: bool) -> Result<(), Failure> {
     let text = files::argument(words)?;
-    let Vocabulary { mut store, signature } = Vocabulary::new(None)?;
-    let term = instruction::program(&text, &mut store, &signature).map_err(|error| {
+    let Vocabulary { mut store, signature } = Vocabulary::general(None)?;
+    let refused = |error: instruction::InstructionError| {
         let drawn = miette::Report::new(error.clone()).with_source_code(text.clone());
         failure(as_json, [&error as &dyn Diagnostic], drawn)
-    })?;
+    };
+    let found = instruction::understand(&text, &mut store, &signature).map_err(refused)?;
+    if let Some(error) = found.problems.into_iter().next() {
+        return Err(refused(error));
+    }
+    let term = found.term;
     let scheme = infer(&mut store, &signature, term)
         .map_err(|errors| bad_program(as_json, Report::new(&print(&store, term), errors)))?;
-    Shown::new(&store, term, scheme, WIDTH).print(as_json)
+    let corrected = found.corrected.iter().map(|(typed, meant)| format!("`{typed}` as `{meant}`")).collect();
+    Shown { corrected, ..Shown::new(&store, term, scheme, WIDTH) }.print(as_json)
 }
 
 /// The term and type of the program of the arguments.
@@ -198,6 +204,9 @@ struct Shown {
     /// The number of nodes of its tree.
     size: u32,
     depth: u32,
+    /// Misspelt words of an instruction with what they were read as.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    corrected: Vec<String>,
 }
 
 impl Shown {
@@ -210,6 +219,7 @@ impl Shown {
             tokens: tokens_of(store, term).len(),
             size: store.size(term),
             depth: store.depth(term),
+            corrected: Vec::new(),
         }
     }
 
@@ -217,8 +227,11 @@ impl Shown {
         if as_json {
             return print_json(self);
         }
-        let Shown { layout, type_text, tokens, size, depth, .. } = self;
-        let text = format!("{layout}\n\ntype    {type_text}\ntokens  {tokens}\nsize    {size}, depth {depth}\n");
+        let Shown { layout, type_text, tokens, size, depth, corrected, .. } = self;
+        let mut text = format!("{layout}\n\ntype    {type_text}\ntokens  {tokens}\nsize    {size}, depth {depth}\n");
+        if !corrected.is_empty() {
+            text.push_str(&format!("read    {}\n", corrected.join(", ")));
+        }
         files::print(text.as_bytes())
     }
 }

@@ -36,7 +36,18 @@ impl Vocabulary {
     pub(crate) fn new(library: Option<&Path>) -> Result<Vocabulary, Failure> {
         let mut store = TermStore::new();
         let signature = Signature::standard(&mut store);
-        let mut vocabulary = Vocabulary { store, signature };
+        Vocabulary { store, signature }.with_library(library)
+    }
+
+    /// As [`Vocabulary::new`], with the primitives of general instructions.
+    pub(crate) fn general(library: Option<&Path>) -> Result<Vocabulary, Failure> {
+        let mut store = TermStore::new();
+        let signature = Signature::general(&mut store);
+        Vocabulary { store, signature }.with_library(library)
+    }
+
+    fn with_library(self, library: Option<&Path>) -> Result<Vocabulary, Failure> {
+        let mut vocabulary = self;
         if let Some(path) = library {
             vocabulary.define_all(path)?;
         }

@@ -92,7 +92,7 @@ pub use motor::{MAX_MOTOR_SYMBOLS, MotorError, MotorSymbol, motor_program, motor
 pub use parse::{Parsed, parse, parse_scheme, parse_type};
 pub use prefix::{PrefixChecker, PrefixError, PrefixState};
 pub use print::{binder_names, pretty, print};
-pub use signature::{DEFAULT_PRIM_TYPES, Entry, Kind, Signature, SignatureError};
+pub use signature::{DEFAULT_PRIM_TYPES, Entry, GENERAL_PRIM_TYPES, Kind, Signature, SignatureError};
 pub use spans::{SpanNode, SpanTree};
 pub use substitute::MAX_NORMALIZE_STEPS;
 pub use term::{

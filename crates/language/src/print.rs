@@ -245,7 +245,7 @@ fn needs_parentheses(term: &Term, place: Place) -> bool {
     }
 }
 
-fn write_quoted(content: &str, text: &mut String) {
+pub(crate) fn write_quoted(content: &str, text: &mut String) {
     text.push('"');
     for symbol in content.chars() {
         match symbol {

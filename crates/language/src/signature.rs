@@ -2,7 +2,7 @@
 //!
 //! [`DEFAULT_PRIM_TYPES`] is the whole default vocabulary: the 14 LIBERO verbs, the relations and references that their
 //! arguments are made of, the conditions of `branch`, the injections of motor types into motions, and the 17 symbols of
-//! the motor alphabet. `seq`, `repeat`, `branch`, λ and application are syntax, not constants. (The paper names the table
+//! the motor alphabet. [`GENERAL_PRIM_TYPES`] adds what instructions beyond LIBERO need. `seq`, `repeat`, `branch`, λ and application are syntax, not constants. (The paper names the table
 //! and the number of verbs, not its rows; the rows are ours.)
 
 use rustc_hash::FxHashMap;
@@ -84,6 +84,17 @@ pub const DEFAULT_PRIM_TYPES: [(&str, &str, &str); 61] = [
     ("grip_close", "GripperPhase", "close the gripper"),
     ("hold_open", "GripperPhase", "keep the gripper open and the hand still"),
     ("hold_closed", "GripperPhase", "keep the gripper closed and the hand still"),
+];
+
+/// Primitives for what instructions say beyond LIBERO: name, type, meaning. A verb without a primitive of its own is text
+/// (`act_on "fold" "towel"`), so that six primitives cover the lexicon and the vocabulary of a learned emitter stays small.
+pub const GENERAL_PRIM_TYPES: [(&str, &str, &str); 6] = [
+    ("act", "Lang -> Motion", "do what the verb says"),
+    ("act_on", "Lang -> Lang -> Motion", "do what the verb says to the object"),
+    ("act_to", "Lang -> Lang -> Pose -> Motion", "do what the verb says to the object, which ends up there"),
+    ("with", "Lang -> Motion -> Motion", "the motion, done with that tool or hand"),
+    ("all", "Lang -> Lang", "every object of that description"),
+    ("rel", "Lang -> Lang -> Pose", "the place in that relation to the object"),
 ];
 
 /// What a constant is.
@@ -193,6 +204,21 @@ impl Signature {
             let _ = signature.declare(store, name, type_text, doc);
         }
         signature
+    }
+
+    /// The default primitives, those of general instructions ([`GENERAL_PRIM_TYPES`]) and no library.
+    pub fn general(store: &mut TermStore) -> Signature {
+        let mut signature = Signature::standard(store);
+        signature.declare_general(store);
+        signature
+    }
+
+    /// Adds the primitives of general instructions that are not there yet.
+    pub fn declare_general(&mut self, store: &mut TermStore) {
+        for (name, type_text, doc) in GENERAL_PRIM_TYPES {
+            // Every row of the table is known to be good (tested below), so only a name that is taken is refused.
+            let _ = self.declare(store, name, type_text, doc);
+        }
     }
 
     /// Adds a primitive.
@@ -380,6 +406,12 @@ mod tests {
         assert_eq!(signature.entries().len(), DEFAULT_PRIM_TYPES.len());
         for (name, type_text, _) in DEFAULT_PRIM_TYPES {
             let entry = signature.find(&store, name).unwrap();
+            assert_eq!(store.types().show_scheme(entry.scheme), type_text, "{name}");
+        }
+        let general = Signature::general(&mut store);
+        assert_eq!(general.entries().len(), DEFAULT_PRIM_TYPES.len() + GENERAL_PRIM_TYPES.len());
+        for (name, type_text, _) in GENERAL_PRIM_TYPES {
+            let entry = general.find(&store, name).unwrap();
             assert_eq!(store.types().show_scheme(entry.scheme), type_text, "{name}");
         }
     }

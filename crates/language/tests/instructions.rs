@@ -180,17 +180,15 @@ const BEYOND: &[(&str, &[&str])] = &[
 #[test]
 fn errors_say_what_is_wrong() {
     let texts = [
-        "put the gizmo on the drwaer",
         "frobnicate the bowl",
-        "put the bowl onn the plate",
+        "wrpie the table",
+        "mets le bol sur la table",
         "  .",
         "the bowl on the plate",
         "open the drawer and",
         "put on the plate",
         "put the bowl on",
         "put the bowl",
-        "stack the bowls",
-        "turn the stove",
         "put it on the plate",
         "put the bowl inside",
         "pick up the bowl and put it on it",
@@ -314,7 +312,7 @@ proptest! {
     ]), 0..60)) {
         if let Ok(plan) = instruction::plan(&words.join(" ")) {
             let mut store = TermStore::new();
-            let signature = Signature::standard(&mut store);
+            let signature = Signature::general(&mut store);
             let program = plan.build(&mut store, &signature).unwrap();
             prop_assert!(!plan.to_string().contains("\"\""), "an object without a name: {}", plan);
             prop_assert!(language::evaluate(&mut store, &signature, program).is_ok());

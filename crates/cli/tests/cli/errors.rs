@@ -48,7 +48,7 @@ fn an_empty_program() {
 
 #[test]
 fn unknown_words_of_an_instruction() {
-    let words = ["program", "from-instruction", "put the gizmo on the drwaer"];
+    let words = ["program", "from-instruction", "wrpie the gizmo"];
     insta::assert_snapshot!(run(&words).shown());
     insta::assert_snapshot!(run(&[&words[..], &["--json"]].concat()).shown());
 }
@@ -87,7 +87,7 @@ fn corpora_with_bad_programs_report_all_of_them() {
     for (name, content) in [
         ("sexprs", r#"["(f x", "(f x)", "(f y))", "(f (lam))", "(f $0)", "()"]"#),
         ("programs", r#"["pick \"a\"", "pick left", "plaice \"a\" top", "seq[pick \"a\", place \"b\"]"]"#),
-        ("instructions", r#"["open the drawer", "opne the drawer", "put the bowl", "turn on the stove"]"#),
+        ("instructions", r#"["open the drawer", "frobnicate the drawer", "put the bowl", "turn on the stove"]"#),
     ] {
         let ran = run_with(content, &["library", "compress", "-"]);
         insta::assert_snapshot!(format!("bad_{name}"), format!("{content}\n\n{}", ran.shown()));

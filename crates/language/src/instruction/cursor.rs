@@ -2,27 +2,10 @@
 
 use super::error::{InstructionError, UnknownWord};
 use super::lexicon::{self, Entry, Kind, NounEntry, Preposition};
-use super::vocabulary::PREPOSITIONS;
-use super::words::{self, Token};
+use super::spelling::{self, Class};
+use super::vocabulary::{FOREIGN, NOUNS_IN_LY, PREPOSITIONS};
+use super::words::{self, Spanned, Token};
 use crate::diagnostic::Span;
-
-/// What the grammar looks for at a place, in the words of an error message.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Expected {
-    Verb,
-    Object,
-    MoreOrPlace,
-}
-
-impl Expected {
-    const fn text(self) -> &'static str {
-        match self {
-            Expected::Verb => "a verb, such as `put` or `open`",
-            Expected::Object => "an object, such as `bowl` or `plate`",
-            Expected::MoreOrPlace => "a preposition, such as `on` or `in`, or the rest of the object's name",
-        }
-    }
-}
 
 #[derive(Debug)]
 struct Word {
@@ -33,29 +16,24 @@ struct Word {
     is_genitive: bool,
 }
 
-#[derive(Debug)]
-struct Unknown {
-    index: usize,
-    word: String,
-    suggestion: Option<&'static str>,
-    expected: Option<Expected>,
-}
-
 /// A reader of words. It never goes back further than a caller's own [`Cursor::at`].
 #[derive(Debug)]
 pub(super) struct Cursor {
     words: Vec<Word>,
-    unknown: Vec<Unknown>,
     at: usize,
+    problems: Vec<InstructionError>,
+    corrected: Vec<(String, &'static str)>,
 }
 
 impl Cursor {
-    /// Splits and looks up the text. An unknown word stands in for its nearest spelling, or else for a noun, so that one
-    /// reading finds every unknown word.
+    /// Splits and looks up the text. An unknown word is a slip for a known one of the class that its place asks for, or
+    /// else a new noun.
     pub(super) fn new(text: &str) -> Result<Self, InstructionError> {
-        let mut unknown = Vec::new();
-        let mut read = Vec::new();
-        for (index, spanned) in words::split(text)?.into_iter().enumerate() {
+        let tokens = words::split(text)?;
+        foreign(&tokens)?;
+        let mut read: Vec<Word> = Vec::new();
+        let mut corrected = Vec::new();
+        for spanned in tokens {
             let span = spanned.span;
             let blank = Word { text: String::new(), span, entry: Entry::default(), is_stop: false, is_genitive: false };
             read.push(match spanned.token {
@@ -65,40 +43,27 @@ impl Cursor {
                     let entry = lexicon::entry(&word);
                     if entry.is_known() {
                         Word { text: word, entry, ..blank }
+                    } else if let Some(meant) = slip(&word, read.last()) {
+                        corrected.push((word, meant));
+                        Word { text: meant.to_owned(), entry: lexicon::entry(meant), ..blank }
                     } else {
-                        let suggestion = lexicon::nearest(&word);
-                        let text = suggestion.map_or_else(|| word.clone(), str::to_owned);
-                        let entry = suggestion.map_or_else(|| placeholder(&word), lexicon::entry);
-                        unknown.push(Unknown { index, word, suggestion, expected: None });
-                        Word { text, entry, ..blank }
+                        let entry = open_class(&word);
+                        Word { text: word, entry, ..blank }
                     }
                 }
             });
         }
-        Ok(Cursor { words: read, unknown, at: 0 })
+        Ok(Cursor { words: read, at: 0, problems: Vec::new(), corrected })
     }
 
-    /// The error that names every unknown word, if there is one.
-    pub(super) fn unknown_words(&self) -> Option<InstructionError> {
-        let named = |unknown: &Unknown| UnknownWord {
-            word: unknown.word.clone(),
-            span: self.words[unknown.index].span,
-            expected: unknown
-                .expected
-                .or_else(|| likely(&self.words[unknown.index].entry))
-                .map_or(ANY_WORD, Expected::text),
-            suggestion: unknown.suggestion,
-        };
-        let words: Vec<_> = self.unknown.iter().map(named).collect();
-        (!words.is_empty()).then(|| InstructionError::unknown(words))
+    /// Notes that something was not understood; reading goes on without it.
+    pub(super) fn problem(&mut self, error: InstructionError) {
+        self.problems.push(error);
     }
 
-    /// Notes what was looked for at the current word, for the case that it is unknown; the first note stands.
-    pub(super) fn expect(&mut self, expected: Expected) {
-        let at = self.at;
-        if let Some(unknown) = self.unknown.iter_mut().find(|unknown| unknown.index == at) {
-            unknown.expected.get_or_insert(expected);
-        }
+    /// Everything that was not understood, and the slips that were corrected.
+    pub(super) fn into_problems(self) -> (Vec<InstructionError>, Vec<(String, &'static str)>) {
+        (self.problems, self.corrected)
     }
 
     /// The reading position.
@@ -116,6 +81,11 @@ impl Cursor {
         self.at += 1;
     }
 
+    /// Reads past several words.
+    pub(super) fn skip(&mut self, words: usize) {
+        self.at += words;
+    }
+
     /// Whether every word is read.
     pub(super) fn is_at_end(&self) -> bool {
         self.at >= self.words.len()
@@ -129,6 +99,11 @@ impl Cursor {
     /// Whether the word `ahead` places on is this one.
     pub(super) fn is(&self, ahead: usize, word: &str) -> bool {
         self.text(ahead) == word
+    }
+
+    /// Whether these words come `ahead` places on.
+    pub(super) fn are(&self, ahead: usize, words: &[&str]) -> bool {
+        words.iter().enumerate().all(|(index, word)| self.is(ahead + index, word))
     }
 
     /// Reads past this word if it comes next.
@@ -153,6 +128,14 @@ impl Cursor {
         self.words.get(self.at + ahead).is_some_and(|word| word.is_stop)
     }
 
+    /// Whether a phrase ends before the word `ahead` places on.
+    pub(super) fn ends(&self, ahead: usize) -> bool {
+        self.at + ahead >= self.words.len()
+            || self.is_stop(ahead)
+            || matches!(self.text(ahead), "and" | "then" | "to" | "with" | "using" | "by")
+            || self.has(ahead, |entry| entry.is_adverb)
+    }
+
     /// Reads past `'s` if it comes next.
     pub(super) fn eat_genitive(&mut self) -> bool {
         let found = self.words.get(self.at).is_some_and(|word| word.is_genitive);
@@ -163,15 +146,54 @@ impl Cursor {
     /// Whether a noun phrase can start `ahead` places on.
     pub(super) fn starts_noun(&self, ahead: usize) -> bool {
         let possible = |entry: &Entry| entry.is_determiner || entry.number.is_some() || entry.is_nominal();
-        let pronoun = matches!(self.text(ahead), "it" | "them" | "they" | "both" | "its" | "their" | "all");
-        pronoun || (self.has(ahead, possible) && !self.has(ahead, |entry| entry.is_verb && entry.noun.is_none()))
+        self.starts_reference(ahead)
+            || (self.has(ahead, possible)
+                && !self.has(ahead, |entry| entry.is_verb && !entry.is_substantive() && entry.position.is_none()))
+    }
+
+    /// Whether the word `ahead` places on is a pronoun or quantifier, which no verb is.
+    fn starts_reference(&self, ahead: usize) -> bool {
+        matches!(self.text(ahead), "it" | "them" | "they" | "both" | "its" | "their" | "all" | "everything" | "another")
+            || self.are(ahead, &["each", "other"])
+    }
+
+    /// Whether a clause can start with the verb `ahead` places on. A word that is a noun or an adjective as well (`water`,
+    /// `clean`) is a verb where an object follows that no compound goes on with.
+    pub(super) fn starts_clause(&self, ahead: usize) -> bool {
+        let Some(entry) = self.entry(ahead) else { return false };
+        let object =
+            |at: usize| self.starts_reference(at) || self.has(at, |next| next.is_determiner || next.number.is_some());
+        let particle = matches!(self.text(ahead + 1), "up" | "down" | "out" | "away") && object(ahead + 2);
+        let is_ambiguous = entry.is_substantive() || entry.position.is_some();
+        entry.is_verb && (!is_ambiguous || object(ahead + 1) || particle)
+    }
+
+    /// Whether the word `ahead` places on is no verb in the lexicon and stands where only one can: before an article or a
+    /// pronoun.
+    pub(super) fn is_unknown_verb(&self, ahead: usize) -> bool {
+        let is_object = matches!(self.text(ahead + 1), "the" | "a" | "an" | "my" | "your" | "it" | "them");
+        let entry = lexicon::entry(self.text(ahead));
+        let is_noun = entry.noun.is_some() && !entry.is_verb && !entry.is_adjective && !entry.is_function;
+        is_object && !self.is_stop(ahead) && (is_noun || !entry.is_known())
+    }
+
+    /// Whether the word `ahead` places on is a participle that says how a thing is somewhere: `lying on the shelf`.
+    pub(super) fn is_posture(&self, ahead: usize) -> bool {
+        let word = self.text(ahead);
+        let is_form = !lexicon::entry(word).is_known() && (word.ends_with("ing") || word.ends_with("ed"));
+        (is_form || matches!(word, "hanging" | "found" | "kept" | "left")) && self.preposition_at(ahead + 1).is_some()
     }
 
     /// The preposition that comes next, with its number of words.
     pub(super) fn preposition(&self) -> Option<(Preposition, usize)> {
+        self.preposition_at(0)
+    }
+
+    /// The preposition `ahead` places on, with its number of words.
+    pub(super) fn preposition_at(&self, ahead: usize) -> Option<(Preposition, usize)> {
         PREPOSITIONS
             .iter()
-            .find(|(words, _)| words.iter().enumerate().all(|(ahead, word)| self.is(ahead, word)))
+            .find(|(words, _)| self.are(ahead, words))
             .map(|(words, preposition)| (*preposition, words.len()))
     }
 
@@ -206,22 +228,82 @@ impl Cursor {
         let inside = |word: &&Word| word.span.start >= span.start && word.span.end <= span.end;
         self.words.iter().filter(inside).map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
     }
-}
 
-const ANY_WORD: &str = "a word of the lexicon";
-
-/// What was looked for where a stand-in fitted without being asked for by name.
-fn likely(entry: &Entry) -> Option<Expected> {
-    if entry.is_preposition {
-        Some(Expected::MoreOrPlace)
-    } else if entry.is_verb {
-        Some(Expected::Verb)
-    } else {
-        (entry.is_nominal() || entry.is_determiner).then_some(Expected::Object)
+    /// The error for a word that stands where a verb is expected: unknown, or of another class.
+    pub(super) fn no_verb(&self) -> InstructionError {
+        let span = self.span();
+        if self.is_at_end() || lexicon::entry(self.text(0)).is_known() || self.is_stop(0) {
+            return InstructionError::NoVerb { found: self.found(), span };
+        }
+        let word = self.text(0).to_owned();
+        let suggestion = spelling::nearest(&word, Class::Verb);
+        let expected = "a verb, such as `put` or `open`";
+        InstructionError::unknown(vec![UnknownWord { word, span, expected, suggestion }])
     }
 }
 
-fn placeholder(word: &str) -> Entry {
-    let noun = NounEntry { kind: Kind::default(), singular: word.to_owned(), is_plural: false };
+/// The word that an unknown one surely is, given the word before it: a verb starts a clause, a noun follows an article, a
+/// preposition or a verb, and after a noun a word of the grammar is as likely as more of the name.
+fn slip(word: &str, before: Option<&Word>) -> Option<&'static str> {
+    let Some(before) = before.filter(|before| !before.is_stop && !matches!(before.text.as_str(), "and" | "then"))
+    else {
+        // After `and`, a noun is as likely as a verb.
+        return spelling::correction(word, Class::Verb).or_else(|| spelling::correction(word, Class::Nominal));
+    };
+    let entry = &before.entry;
+    let opens_noun =
+        entry.is_determiner || entry.is_preposition || entry.is_adjective || entry.is_colour || entry.is_verb;
+    if opens_noun && entry.noun.is_none() {
+        return spelling::correction(word, Class::Nominal);
+    }
+    spelling::correction(word, Class::Grammar).or_else(|| spelling::correction(word, Class::Nominal))
+}
+
+/// What an unknown word can be by its form: an adverb, or else a noun.
+fn open_class(word: &str) -> Entry {
+    if word.len() > 4 && word.ends_with("ly") && !lexicon::lists(NOUNS_IN_LY, word) {
+        return Entry { is_adverb: true, ..Entry::default() };
+    }
+    let stem = word.strip_suffix('s').filter(|stem| stem.len() > 2 && !stem.ends_with(['s', 'u', 'i']));
+    let singular = stem.map_or_else(|| word.to_owned(), singular);
+    let noun = NounEntry { kind: Kind::default(), singular, is_plural: stem.is_some() };
     Entry { noun: Some(noun), ..Entry::default() }
+}
+
+/// The singular of an unknown plural without its `s`.
+fn singular(stem: &str) -> String {
+    if let Some(before) = stem.strip_suffix("ie") {
+        return format!("{before}y");
+    }
+    let sibilant =
+        |before: &&str| before.ends_with(['s', 'x', 'z']) || before.ends_with("ch") || before.ends_with("sh");
+    stem.strip_suffix('e').filter(sibilant).unwrap_or(stem).to_owned()
+}
+
+/// Refuses a text in another language: letters of another script, or articles and prepositions of another language and
+/// none of English.
+fn foreign(tokens: &[Spanned]) -> Result<(), InstructionError> {
+    let words = || {
+        tokens.iter().filter_map(|spanned| match &spanned.token {
+            Token::Word(word) => Some((word.as_str(), spanned.span)),
+            Token::Genitive | Token::Stop => None,
+        })
+    };
+    let is_latin = |word: &str| word.chars().all(|c| !c.is_alphabetic() || c < '\u{250}');
+    let other_script = words().filter(|(word, _)| !is_latin(word)).count();
+    if other_script * 2 > words().count() {
+        let span = words().find(|(word, _)| !is_latin(word)).map_or_else(Span::default, |(_, span)| span);
+        return Err(InstructionError::NotEnglish { span });
+    }
+    let is_english = |word: &str| {
+        let entry = lexicon::entry(word);
+        !lexicon::lists(FOREIGN, word) && (entry.is_determiner || entry.is_preposition || entry.is_function)
+    };
+    let Some((_, span)) = words().find(|(word, _)| lexicon::lists(FOREIGN, word)) else {
+        return Ok(());
+    };
+    if words().any(|(word, _)| is_english(word) && word != "in" && word != "a") {
+        return Ok(());
+    }
+    Err(InstructionError::NotEnglish { span })
 }

@@ -15,7 +15,7 @@
 //!
 //! A drawer has no top of its own: `on top of it` after `close the top drawer of the cabinet` is the cabinet's.
 
-use super::lexicon::Kind;
+use super::lexicon::{self, Kind};
 use super::plan::Plan;
 use super::tree::{Relation, Verb};
 
@@ -76,14 +76,18 @@ impl Discourse {
 
     /// Whether these things are in the hand: picked, and not put anywhere since.
     pub(super) fn holds(&self, things: &[Entity]) -> bool {
-        let last = self.events.iter().rev().find(|event| event.objects.iter().any(|object| things.contains(object)));
+        // An action without a primitive, such as shaking, leaves the thing in the hand.
+        let mut kept = self.events.iter().rev().filter(|event| event.verb != Verb::Act);
+        let last = kept.find(|event| event.objects.iter().any(|object| things.contains(object)));
         last.is_some_and(|event| event.verb.holds() && event.objects == things)
     }
 
     /// What `it` refers to; `current` are the objects of the clause being read, which are not their own landmarks.
     pub(super) fn it(&self, role: Role, current: &[Entity]) -> Option<Entity> {
         match role {
-            Role::Object(Verb::Open) => self.first(|e| e.kind.opens).or_else(|| self.first(|_| true)),
+            Role::Object(Verb::Open) => {
+                self.first(|e| e.kind.opens).or_else(|| self.owner()).or_else(|| self.first(|_| true))
+            }
             Role::Object(Verb::Close) => self.closable(),
             Role::Object(Verb::TurnOn | Verb::TurnOff) => {
                 self.first(|e| e.kind.switches).or_else(|| self.first(|_| true))
@@ -165,7 +169,23 @@ impl Discourse {
 
     fn closable(&self) -> Option<Entity> {
         let mut things = self.events.iter().rev().flat_map(|event| event.landmarks.iter().chain(&event.objects));
-        things.clone().find(|e| e.kind.opens).or_else(|| things.next()).cloned()
+        let opened = || self.events.iter().rev().find(|e| e.verb == Verb::Open).and_then(|e| e.objects.last().cloned());
+        let found = things.clone().find(|e| e.kind.opens).cloned();
+        found.or_else(opened).or_else(|| self.owner()).or_else(|| things.next().cloned())
+    }
+
+    /// The thing that opens and that a part was spoken of: `grasp the drawer handle and open it`.
+    fn owner(&self) -> Option<Entity> {
+        self.in_order().find_map(|entity| {
+            let whole = entity.whole.as_deref().filter(|whole| whole.kind.opens).cloned();
+            whole.or_else(|| {
+                let (_, before) = entity.nouns.split_last().filter(|_| entity.kind.part)?;
+                let kind = before.last().and_then(|noun| lexicon::noun(noun)).filter(|kind| kind.opens)?;
+                let head = before.last()?.clone();
+                let plan = Plan::Text(before.join(" "));
+                Some(Entity { plan, head, kind, nouns: before.to_vec(), whole: None, ..entity.clone() })
+            })
+        })
     }
 
     fn moved(&self) -> Option<Entity> {

@@ -26,9 +26,18 @@ pub enum InstructionError {
         unit: &'static str,
     },
 
+    /// The text is in another language.
+    #[error("the instruction is not in English")]
+    #[diagnostic(help("translate it; without a translation it is kept as text: `instructed \"…\"`"))]
+    NotEnglish {
+        /// A word that shows it.
+        #[label("not an English word")]
+        span: Span,
+    },
+
     /// Words that are not in the lexicon, all of them.
     #[error("unknown {} {}", if words.len() == 1 { "word" } else { "words" }, quoted(words))]
-    #[diagnostic(help("use a word of the lexicon, or add this one to `instruction/vocabulary.rs`"))]
+    #[diagnostic(help("use a verb of the lexicon, or add this one to `instruction/verbs.rs`"))]
     UnknownWords {
         /// The words in the order of the text.
         words: Vec<UnknownWord>,
@@ -98,7 +107,7 @@ pub enum InstructionError {
 
     /// The signature has no such primitive.
     #[error("the signature has no primitive `{name}`")]
-    #[diagnostic(help("use `Signature::standard`, or declare `{name}`"))]
+    #[diagnostic(help("use `Signature::general`, or declare `{name}`"))]
     NoPrimitive {
         /// The primitive.
         name: &'static str,
@@ -123,6 +132,22 @@ pub struct UnknownWord {
 }
 
 impl InstructionError {
+    /// The words of the instruction's text that it is about; the message where it is about none.
+    pub fn words(&self, text: &str) -> String {
+        let span = match self {
+            InstructionError::NotEnglish { span }
+            | InstructionError::NoVerb { span, .. }
+            | InstructionError::NoObject { span, .. }
+            | InstructionError::NoTarget { span, .. }
+            | InstructionError::NoAntecedent { span, .. }
+            | InstructionError::Leftover { span, .. } => Some(*span),
+            InstructionError::UnknownWords { words, .. } => words.first().map(|word| word.span),
+            _ => None,
+        };
+        let said = span.and_then(|span| text.get(span.start..span.end)).filter(|said| !said.is_empty());
+        said.map_or_else(|| self.to_string(), str::to_owned)
+    }
+
     /// The error for these unknown words.
     pub(super) fn unknown(words: Vec<UnknownWord>) -> Self {
         let label = |unknown: &UnknownWord| {

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::tree::{Position, Relation};
+use super::verbs::{ACTIONS, Manner, VERBS};
 use super::vocabulary::{
-    ADJECTIVES, ADVERBS, COLOURS, DETERMINERS, FUNCTION_WORDS, IRREGULAR_PLURALS, NOUNS, NUMBERS, POSITIONS,
-    PREPOSITIONS, VERBS,
+    ADJECTIVES, ADVERBS, BODY, COLOURS, DETERMINERS, FUNCTION_WORDS, IRREGULAR_PLURALS, NOUNS, NUMBERS, POSITIONS,
+    PREPOSITIONS, TOOLS,
 };
 use super::words::singular;
 
@@ -33,7 +34,9 @@ pub(super) struct Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Preposition {
     On,
+    Onto,
     In,
+    Into,
     Under,
     OnTopOf,
     NextTo,
@@ -44,6 +47,8 @@ pub(super) enum Preposition {
     From,
     OutOf,
     Off,
+    /// A relation without a primitive, by name.
+    Other(&'static str),
 }
 
 impl Preposition {
@@ -52,11 +57,16 @@ impl Preposition {
         matches!(self, Preposition::From | Preposition::OutOf | Preposition::Off)
     }
 
+    /// Whether it says that something goes there, not only that it is there.
+    pub(super) const fn is_directional(self) -> bool {
+        matches!(self, Preposition::To | Preposition::Into | Preposition::Onto)
+    }
+
     /// The relation to a landmark of this kind. `pushed` tells that the thing stays on its surface.
     pub(super) const fn relation(self, landmark: Kind, pushed: bool) -> Relation {
         match self {
-            Preposition::On | Preposition::Off => Relation::On,
-            Preposition::In | Preposition::OutOf => Relation::In,
+            Preposition::On | Preposition::Onto | Preposition::Off => Relation::On,
+            Preposition::In | Preposition::Into | Preposition::OutOf => Relation::In,
             Preposition::Under => Relation::Under,
             Preposition::OnTopOf => Relation::OnTopOf,
             Preposition::BackOf => Relation::BackOf,
@@ -64,7 +74,9 @@ impl Preposition {
             Preposition::From => Relation::On,
             Preposition::To if landmark.holds && !pushed => Relation::In,
             Preposition::To if landmark.carries && !pushed => Relation::On,
-            Preposition::NextTo | Preposition::At | Preposition::To | Preposition::Between => Relation::NextTo,
+            Preposition::NextTo | Preposition::At | Preposition::To | Preposition::Between | Preposition::Other(_) => {
+                Relation::NextTo
+            }
         }
     }
 }
@@ -87,6 +99,8 @@ pub(super) struct Entry {
     pub(super) is_adjective: bool,
     pub(super) is_determiner: bool,
     pub(super) is_verb: bool,
+    /// The reading as an action without a primitive of its own.
+    pub(super) action: Option<(&'static str, Manner)>,
     pub(super) is_adverb: bool,
     pub(super) is_preposition: bool,
     pub(super) is_function: bool,
@@ -105,6 +119,11 @@ impl Entry {
             || self.is_adverb
             || self.is_preposition
             || self.is_function
+    }
+
+    /// Whether the word is a noun, an adjective or a colour.
+    pub(super) fn is_substantive(&self) -> bool {
+        self.noun.is_some() || self.is_adjective || self.is_colour
     }
 
     /// Whether the word can stand before or as a noun.
@@ -136,7 +155,8 @@ fn listed(word: &str) -> Entry {
         is_colour: lists(COLOURS, word),
         is_adjective: lists(ADJECTIVES, word),
         is_determiner: lists(DETERMINERS, word),
-        is_verb: VERBS.iter().any(|(w, _, _)| *w == word),
+        is_verb: VERBS.iter().any(|(w, _, _)| *w == word) || action(word).is_some(),
+        action: action(word),
         is_adverb: lists(ADVERBS, word),
         is_preposition: PREPOSITIONS.iter().any(|(words, _)| words[0] == word),
         is_function: lists(FUNCTION_WORDS, word),
@@ -149,8 +169,37 @@ fn plural(word: &str) -> Option<NounEntry> {
     Some(NounEntry { kind: noun(&stem)?, singular: stem, is_plural: true })
 }
 
+/// The reading of a word as an action, with the word itself.
+fn action(word: &str) -> Option<(&'static str, Manner)> {
+    ACTIONS.iter().find_map(|(manner, words)| {
+        let listed = words.split_ascii_whitespace().find(|listed| *listed == word)?;
+        Some((listed, *manner))
+    })
+}
+
+/// The verb that `rotating` is a form of.
+pub(super) fn gerund(word: &str) -> Option<String> {
+    let stem = word.strip_suffix("ing").filter(|stem| stem.len() > 1)?;
+    let is_verb = |verb: &String| entry(verb).is_verb;
+    let doubled = || {
+        let (last, before) = stem.char_indices().next_back().zip(stem.chars().rev().nth(1))?;
+        (last.1 == before).then(|| stem[..last.0].to_owned())
+    };
+    [Some(stem.to_owned()), Some(format!("{stem}e")), doubled()].into_iter().flatten().find(is_verb)
+}
+
+/// Whether a noun names a tool or a hand, so that `with` it says how.
+pub(super) fn is_tool(noun: &str) -> bool {
+    lists(TOOLS, noun)
+}
+
+/// Whether a noun names the robot or its hand.
+pub(super) fn is_body(noun: &str) -> bool {
+    lists(BODY, noun)
+}
+
 /// Whether a text of words has this one.
-fn lists(words: &str, word: &str) -> bool {
+pub(super) fn lists(words: &str, word: &str) -> bool {
     words.split_ascii_whitespace().any(|listed| listed == word)
 }
 
@@ -176,7 +225,8 @@ pub(super) fn irregular_plural(word: &str) -> Option<&'static str> {
 
 /// Every word of the lexicon, nouns in the singular, in a fixed order; some stand in several categories.
 pub fn words() -> impl Iterator<Item = &'static str> {
-    let verbs = VERBS.iter().map(|(word, _, _)| *word);
+    let actions = ACTIONS.iter().flat_map(|(_, words)| words.split_ascii_whitespace());
+    let verbs = VERBS.iter().map(|(word, _, _)| *word).chain(actions);
     let nouns = NOUNS.iter().flat_map(|(_, words)| words.split_ascii_whitespace());
     let positions = POSITIONS.iter().map(|(word, _)| *word);
     let prepositions = PREPOSITIONS.iter().flat_map(|(words, _)| words.iter().copied());
@@ -186,77 +236,9 @@ pub fn words() -> impl Iterator<Item = &'static str> {
     verbs.chain(nouns).chain(positions).chain(prepositions).chain(numbers).chain(lists)
 }
 
-/// The nearest word of the lexicon, if it is near enough to be a slip of the hand: one edit for up to four letters, two
-/// for more. Ties go to the same first letter, then to the earlier word of [`words`].
-pub(super) fn nearest(word: &str) -> Option<&'static str> {
-    let letters: Vec<char> = word.chars().collect();
-    let allowed = match letters.len() {
-        3..=4 => EDIT,
-        5..=24 => 2 * EDIT,
-        _ => return None,
-    };
-    SPELLINGS
-        .iter()
-        .filter(|(spelling, _)| spelling.len() > 1 && spelling.len().abs_diff(letters.len()) * EDIT <= allowed)
-        .map(|(spelling, word)| (edit_cost(&letters, spelling), spelling.first() != letters.first(), *word))
-        .filter(|(cost, _, _)| *cost <= allowed)
-        .min_by_key(|(cost, differs, _)| (*cost, *differs))
-        .map(|(_, _, candidate)| candidate)
-}
-
-/// The letters of every word of [`words`].
-static SPELLINGS: LazyLock<Vec<(Vec<char>, &'static str)>> =
-    LazyLock::new(|| words().map(|word| (word.chars().collect(), word)).collect());
-
-/// The cost of inserting, deleting or replacing a letter.
-const EDIT: usize = 2;
-/// The cost of swapping two neighbours, the commonest slip in typing.
-const SWAP: usize = 1;
-
-/// Weighted edit distance with swaps of neighbours (optimal string alignment).
-fn edit_cost(a: &[char], b: &[char]) -> usize {
-    // Both are near in length and at most two dozen letters, so rows of fixed size will do.
-    const ROW: usize = 32;
-    if b.len() >= ROW {
-        return usize::MAX;
-    }
-    let (mut before, mut last, mut row) = ([0; ROW], [0; ROW], [0; ROW]);
-    for (j, cost) in last.iter_mut().enumerate() {
-        *cost = j * EDIT;
-    }
-    for i in 1..=a.len() {
-        row[0] = i * EDIT;
-        for j in 1..=b.len() {
-            let replaced = last[j - 1] + if a[i - 1] == b[j - 1] { 0 } else { EDIT };
-            let mut best = replaced.min(last[j] + EDIT).min(row[j - 1] + EDIT);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(before[j - 2] + SWAP);
-            }
-            row[j] = best;
-        }
-        (before, last, row) = (last, row, before);
-    }
-    last[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn near_spellings_are_found() {
-        let cases = [
-            ("drwaer", Some("drawer")),
-            ("teh", Some("the")),
-            ("bowle", Some("bowl")),
-            ("microwve", Some("microwave")),
-        ];
-        for (typed, meant) in cases {
-            assert_eq!(nearest(typed), meant, "{typed}");
-        }
-        assert_eq!(nearest("xylophone"), None);
-        assert_eq!(nearest("zz"), None);
-    }
 
     #[test]
     fn ambiguous_words_keep_all_their_categories() {
@@ -265,6 +247,22 @@ mod tests {
         assert!(entry("moka").noun.is_some());
         assert!(entry("pots").noun.is_some_and(|noun| noun.is_plural && noun.singular == "pot"));
         assert!(!entry("gizmo").is_known());
+    }
+
+    #[test]
+    fn gerunds_lead_to_their_verb() {
+        let cases = [("rotating", "rotate"), ("grasping", "grasp"), ("setting", "set"), ("putting", "put")];
+        for (word, verb) in cases {
+            assert_eq!(gerund(word).as_deref(), Some(verb), "{word}");
+        }
+        assert_eq!(gerund("string"), None);
+        assert_eq!(gerund("ing"), None);
+    }
+
+    #[test]
+    fn there_are_two_hundred_verbs() {
+        let verbs: std::collections::BTreeSet<_> = words().filter(|word| entry(word).is_verb).collect();
+        assert!(verbs.len() >= 200, "{}", verbs.len());
     }
 
     #[test]

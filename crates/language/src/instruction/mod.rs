@@ -16,28 +16,40 @@
 //! | `in the middle of the tray` | `in (part "middle" "tray")`, a spot of a thing being a part of it |
 //! | `from table center`, `on the left of the table` | `center`, `left`: the workspace is understood |
 //! | `both moka pots` | `repeat(…, 2)` |
+//! | `all the toys`, `every toy` | `all "toy"` |
+//! | `fold the towel`, `pour the water in the cup` | `act_on "fold" "towel"`, `act_to "pour" "water" (in "cup")` |
+//! | `wipe the table with the cloth`, `use the cloth to …` | `with "cloth" (act_on "wipe" "table")` |
+//! | `around the pole` | `rel "around" "pole"` |
+//!
+//! The vocabulary of nouns is open: an unknown word where an object is expected is one. Verbs are listed; what a text says
+//! beyond them is noted as a problem, and [`understand`] returns the program of the rest.
 //!
 //! Time is quadratic at most in the number of words, of which [`MAX_WORDS`] are read; nothing panics on any text.
 
+mod clause;
 mod cursor;
 mod discourse;
 mod error;
 mod grammar;
+mod head;
 mod lexicon;
 mod phrase;
 mod place;
 mod plan;
 mod resolve;
+mod spelling;
+mod target;
 mod tree;
+mod verbs;
 mod vocabulary;
 mod words;
 
 pub use error::{InstructionError, UnknownWord};
-pub use grammar::parse;
+pub use grammar::{Reading, parse, read};
 pub use lexicon::words as lexicon_words;
 pub use plan::Plan;
-pub use resolve::resolve;
-pub use tree::{Clause, Instruction, Noun, Phrase, Place, Position, Pronoun, Relation, Verb};
+pub use resolve::{resolve, resolve_some};
+pub use tree::{Clause, Instruction, Noun, Phrase, Place, Position, Pronoun, Relation, Tool, Verb};
 pub use words::{MAX_BYTES, MAX_WORDS};
 
 use crate::signature::Signature;
@@ -66,6 +78,65 @@ use crate::term::{TermId, TermStore};
 /// ```
 pub fn program(text: &str, store: &mut TermStore, signature: &Signature) -> Result<TermId, InstructionError> {
     plan(text)?.build(store, signature)
+}
+
+/// An instruction as far as it is understood.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Understood {
+    /// The program of what is understood.
+    pub term: TermId,
+    /// The words that are not understood, in the order of the text; empty when everything is.
+    pub missing: Vec<String>,
+    /// What is wrong with them.
+    pub problems: Vec<InstructionError>,
+    /// Misspelt words with what they were read as.
+    pub corrected: Vec<(String, &'static str)>,
+}
+
+/// Reads as much of an instruction as possible, for texts that nobody will correct: `fry the egg until cooked` is
+/// `act_on "fry" "egg"`, and `until cooked` is missing.
+///
+/// # Errors
+/// When nothing is understood (the text is empty, not in English or has no verb), or the signature lacks a primitive.
+///
+/// # Examples
+/// ```
+/// use language::{Signature, TermStore, instruction, print};
+///
+/// let mut store = TermStore::new();
+/// let signature = Signature::general(&mut store);
+/// let found = instruction::understand("fry the egg until cooked", &mut store, &signature)?;
+/// assert_eq!(print(&store, found.term), r#"act_on "fry" "egg""#);
+/// assert_eq!(found.missing, ["until cooked"]);
+/// # Ok::<(), instruction::InstructionError>(())
+/// ```
+pub fn understand(text: &str, store: &mut TermStore, signature: &Signature) -> Result<Understood, InstructionError> {
+    let Partial { plan, problems, corrected } = partial(text)?;
+    let term = plan.build(store, signature)?;
+    let missing = problems.iter().map(|problem| problem.words(text)).collect();
+    Ok(Understood { term, missing, problems, corrected })
+}
+
+/// A plan for the part of an instruction that is understood.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Partial {
+    /// The plan.
+    pub plan: Plan,
+    /// What is not understood, in the order of the text.
+    pub problems: Vec<InstructionError>,
+    /// Misspelt words with what they were read as.
+    pub corrected: Vec<(String, &'static str)>,
+}
+
+/// Reads as much of an instruction as possible into a plan.
+///
+/// # Errors
+/// When nothing is understood.
+pub fn partial(text: &str) -> Result<Partial, InstructionError> {
+    let Reading { instruction, mut problems, corrected } = read(text)?;
+    let (plan, unresolved) = resolve_some(&instruction)?;
+    problems.extend(unresolved);
+    Ok(Partial { plan, problems, corrected })
 }
 
 /// Reads an instruction into a plan, which [`Display`](std::fmt::Display) writes as a program.

@@ -2,15 +2,17 @@
 //!
 //! ```text
 //! thing    := pronoun | core ("'s" core)* ("of" core)*
-//! core     := determiner* number? modifier* noun+ | determiner* position | noun+ position
-//! modifier := position | adjective | colour ("and" colour)?
+//! core     := quantifier* determiner* number? modifier* noun+ | determiner* position | noun+ position
+//! modifier := position | adjective | number | colour ("and" colour)?
+//! noun     := a noun of the lexicon | an unknown word | a verb after an article | noun "or" noun
 //! ```
 //! A position before a noun is a modifier (`the left plate`), else it is a spot (`the left of the plate`). Modifiers
 //! around `and` share the noun (`the top and the bottom drawer`). Chains are loops: depth costs no stack.
 
-use super::cursor::{Cursor, Expected};
+use super::cursor::Cursor;
 use super::error::InstructionError;
-use super::lexicon::{Entry, Kind};
+use super::head::manner_length;
+use super::lexicon::{self, Entry, Kind, NounEntry};
 use super::tree::{Noun, Phrase, Position, Pronoun};
 use crate::diagnostic::Span;
 
@@ -30,7 +32,7 @@ pub(super) enum Landmark {
 pub(super) fn things(cursor: &mut Cursor, after: &str) -> Result<Vec<Thing>, InstructionError> {
     let start = cursor.at();
     let core = chain(cursor, after)?;
-    if core.spot.is_some() {
+    if core.spot.is_some() && core.whole.is_none() {
         cursor.back_to(start);
         return Err(no_object(cursor, after));
     }
@@ -60,8 +62,7 @@ pub(super) fn spot_of(position: Position, whole: Noun, span: Span) -> Noun {
     Noun::Phrase(Phrase { nouns, whole: Some(Box::new(whole)), ..empty(span) })
 }
 
-fn no_object(cursor: &mut Cursor, after: &str) -> InstructionError {
-    cursor.expect(Expected::Object);
+fn no_object(cursor: &Cursor, after: &str) -> InstructionError {
     InstructionError::NoObject { after: after.to_owned(), found: cursor.found(), span: cursor.span() }
 }
 
@@ -72,8 +73,11 @@ fn empty(span: Span) -> Phrase {
         nouns: Vec::new(),
         plural: None,
         count: None,
+        counted: None,
+        all: false,
         whole: None,
         contents: None,
+        feature: None,
         places: Vec::new(),
         span,
     }
@@ -89,7 +93,9 @@ struct Core {
     nouns: Vec<String>,
     plural: Option<String>,
     count: Option<u32>,
+    counted: Option<String>,
     both: bool,
+    all: bool,
     whole: Option<Box<Thing>>,
     contents: Option<String>,
     spot: Option<Position>,
@@ -108,7 +114,9 @@ impl Core {
             nouns: Vec::new(),
             plural: None,
             count: None,
+            counted: None,
             both: false,
+            all: false,
             whole: None,
             contents: None,
             spot: None,
@@ -124,17 +132,22 @@ impl Core {
         }
         // `both` counts only before a plural; in `both the soup and the sauce` it announces the coordination.
         let said = if self.both { Some(2) } else { self.count };
-        let count = said.filter(|n| *n > 1 && self.plural.is_some());
+        let count = said.filter(|n| *n > 1 && self.plural.is_some() && !self.all);
+        let counted = self.counted.filter(|_| count.is_some());
+        let plural = self.plural.filter(|_| said != Some(1));
         // A spot that is itself a part of something goes by its own name: `the handle of the left`.
         let spot = self.spot.map(|position| position.primitive().to_owned());
         let phrase = Phrase {
             positions: self.positions,
             adjectives: self.adjectives,
             nouns: if self.nouns.is_empty() { spot.into_iter().collect() } else { self.nouns },
-            plural: self.plural,
+            plural,
             count,
+            counted,
+            all: self.all,
             whole: self.whole.map(|thing| Box::new(thing.0)),
             contents: self.contents,
+            feature: None,
             places: Vec::new(),
             span: self.span,
         };
@@ -146,7 +159,7 @@ impl Core {
         if shared.is_empty() {
             return vec![self.finish()];
         }
-        let (last, kind) = Core { plural: None, count: None, both: false, ..self }.finish();
+        let (last, kind) = Core { plural: None, count: None, counted: None, both: false, ..self }.finish();
         let with_modifiers = |(positions, adjectives): (Vec<Position>, Vec<String>)| match &last {
             Noun::Phrase(phrase) => (Noun::Phrase(Phrase { positions, adjectives, ..phrase.clone() }), kind),
             Noun::Pronoun(..) => (last.clone(), kind),
@@ -213,8 +226,16 @@ fn plain(cursor: &mut Cursor, after: &str) -> Result<Core, InstructionError> {
         core.span = cursor.span_from(start);
         return Ok(core);
     }
+    if read_quantity(cursor, &mut core) {
+        core.span = cursor.span_from(start);
+        return Ok(core);
+    }
     while read_modifier(cursor, &mut core) {}
     while core.spot.is_none() && read_noun(cursor, &mut core) {}
+    if core.nouns.is_empty() && core.spot.is_none() {
+        // `stack the red on the blue`: a description without its noun.
+        core.nouns.extend(core.adjectives.pop());
+    }
     if core.nouns.is_empty() && core.spot.is_none() {
         return Err(no_object(cursor, after));
     }
@@ -226,22 +247,56 @@ fn determiners(cursor: &mut Cursor, core: &mut Core) {
     loop {
         let counts = cursor.has(1, |entry| entry.is_nominal() || entry.is_determiner) || cursor.is(1, "of");
         match cursor.text(0) {
-            "both" => core.both = true,
-            "all" => {}
+            "both" => {
+                core.both = true;
+                core.counted = Some("both".to_owned());
+            }
+            "all" => core.all = true,
+            "every" | "each" if cursor.is(1, "other") && !noun_ahead(cursor, 2) => return,
+            "every" | "each" => {
+                core.all = true;
+                core.article = true;
+            }
+            "another" => {
+                core.article = true;
+                core.adjectives.push("other".to_owned());
+            }
             owner @ ("its" | "their") => {
                 let pronoun = if owner == "its" { Pronoun::It } else { Pronoun::Them };
                 core.article = true;
                 core.whole = Some(Box::new((Noun::Pronoun(pronoun, cursor.span()), Kind::default())));
             }
-            "of" if core.both || core.count.is_some() => {}
+            "of" if core.both || core.all || core.count.is_some() => {}
             _ if cursor.has(0, |entry| entry.is_determiner) => core.article = true,
-            _ if counts && cursor.has(0, |entry| entry.number.is_some()) => {
-                core.count = cursor.entry(0).and_then(|entry| entry.number);
-            }
+            _ if counts && cursor.has(0, |entry| entry.number.is_some()) => read_number(cursor, core),
             _ => return,
         }
         cursor.advance();
     }
+}
+
+/// Notes a number; of `one of the two balls` the first counts.
+fn read_number(cursor: &Cursor, core: &mut Core) {
+    if core.count.is_none() {
+        core.count = cursor.entry(0).and_then(|entry| entry.number);
+        core.counted = Some(cursor.text(0).to_owned());
+    }
+}
+
+/// Reads `everything` and `each other`, which are whole noun phrases.
+fn read_quantity(cursor: &mut Cursor, core: &mut Core) -> bool {
+    if cursor.is(0, "everything") {
+        core.all = true;
+        core.nouns.push("object".to_owned());
+        cursor.advance();
+        return true;
+    }
+    let reciprocal = cursor.is(0, "each") && cursor.is(1, "other");
+    if reciprocal {
+        core.nouns.push("each other".to_owned());
+        cursor.skip(2);
+    }
+    reciprocal
 }
 
 /// Reads one position, adjective or `and` before the noun; false where the noun starts.
@@ -266,6 +321,17 @@ fn read_modifier(cursor: &mut Cursor, core: &mut Core) -> bool {
             return false;
         }
         (0..=if colours { 0 } else { article }).for_each(|_| cursor.advance());
+        return true;
+    }
+    if entry.number.is_some() && noun_follows && core.has_modifier() && !cursor.is(0, "one") {
+        read_number(cursor, core);
+        cursor.advance();
+        return true;
+    }
+    // The hand of `the left hand corner` adds nothing.
+    let is_side = matches!(core.positions.last(), Some(Position::Left | Position::Right));
+    if is_side && cursor.is(0, "hand") && cursor.has(1, |e| e.noun.as_ref().is_some_and(|noun| noun.kind.part)) {
+        cursor.advance();
         return true;
     }
     // `the glass and the red mug` are a glass and a mug, not two mugs.
@@ -324,8 +390,22 @@ fn read_noun(cursor: &mut Cursor, core: &mut Core) -> bool {
     let Some(entry) = cursor.entry(0).cloned() else {
         return false;
     };
-    if let Some(noun) = entry.noun {
-        cursor.expect(if in_compound { Expected::MoreOrPlace } else { Expected::Object });
+    if in_compound && (manner_length(cursor) > 0 || cursor.is_posture(0)) {
+        return false;
+    }
+    if joins_names(cursor, in_compound) {
+        if let (Some(surface), Some(last)) = (core.plural.take(), core.nouns.last_mut()) {
+            *last = surface;
+        }
+        core.nouns.push(cursor.text(0).to_owned());
+        cursor.advance();
+        return true;
+    }
+    let noun = match entry.noun {
+        None if !in_compound => open_noun(cursor, core, &entry),
+        noun => noun,
+    };
+    if let Some(noun) = noun {
         // A plural inside a compound keeps its form (`cookies box`); only the head is counted.
         if let (Some(surface), Some(last)) = (core.plural.take(), core.nouns.last_mut()) {
             *last = surface;
@@ -356,4 +436,25 @@ fn read_noun(cursor: &mut Cursor, core: &mut Core) -> bool {
         core.positions.push(position);
     }
     names_part
+}
+
+/// Whether the next word is `or` between two names, or a number at the end of one (`connect four`).
+fn joins_names(cursor: &Cursor, in_compound: bool) -> bool {
+    let is_last = cursor.ends(1) || cursor.preposition_at(1).is_some();
+    let numbered = cursor.has(0, |entry| entry.number.is_some()) && !cursor.is(0, "one") && is_last;
+    // `grape scented cup`: an adjective inside a name.
+    let described = cursor.has(0, |entry| entry.is_adjective && entry.noun.is_none() && !entry.is_adverb);
+    let labelled = cursor.is(0, "a") && (cursor.ends(1) || cursor.preposition_at(1).is_some());
+    in_compound && (labelled || ((cursor.is(0, "or") || described) && noun_ahead(cursor, 1)) || numbered)
+}
+
+/// A word that is no noun in the lexicon and stands where only a noun can: `from the stack`, `a turn`.
+fn open_noun(cursor: &Cursor, core: &Core, entry: &Entry) -> Option<NounEntry> {
+    let asked_for = core.article || core.all || core.count.is_some() || core.has_modifier();
+    let possible = entry.is_verb && entry.position.is_none() && !entry.is_adverb;
+    (asked_for && possible).then(|| NounEntry {
+        kind: lexicon::noun(cursor.text(0)).unwrap_or_default(),
+        singular: cursor.text(0).to_owned(),
+        is_plural: false,
+    })
 }

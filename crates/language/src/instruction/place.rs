@@ -8,9 +8,10 @@
 
 use super::cursor::Cursor;
 use super::error::InstructionError;
-use super::lexicon::{Kind, Preposition};
+use super::lexicon::{self, Kind, Preposition};
 use super::phrase::{Landmark, landmark, spot_of, things};
 use super::tree::{Noun, Phrase, Place, Position, Relation, Verb};
+use super::verbs::FILLERS;
 use crate::diagnostic::Span;
 
 /// A place with how it was said.
@@ -25,10 +26,55 @@ pub(super) struct Mark {
 /// Reads all prepositional phrases that follow. `pushed` tells that the thing stays on its surface.
 pub(super) fn marks(cursor: &mut Cursor, pushed: bool) -> Result<Vec<Mark>, InstructionError> {
     let mut marks = Vec::new();
-    while let Some(mark) = mark(cursor, pushed)? {
-        marks.push(mark);
+    loop {
+        fillers(cursor);
+        let start = cursor.at();
+        // A comma may set off another place, unless that place leads to the next clause.
+        let is_set_off =
+            cursor.is_stop(0) && cursor.preposition_at(1).is_some_and(|(_, length)| cursor.starts_noun(1 + length));
+        if is_set_off {
+            cursor.advance();
+        }
+        match mark(cursor, pushed)? {
+            Some(_) if is_set_off && (cursor.starts_clause(0) || cursor.starts_clause(1)) => {
+                cursor.back_to(start);
+                return Ok(marks);
+            }
+            Some(mark) => marks.push(mark),
+            None => {
+                cursor.back_to(start);
+                return Ok(marks);
+            }
+        }
     }
-    Ok(marks)
+}
+
+/// Reads past adverbs and phrases such as `all the way`, where more of the clause follows.
+fn fillers(cursor: &mut Cursor) {
+    loop {
+        let filler = FILLERS.iter().find(|words| cursor.are(0, words)).map_or(0, |words| words.len());
+        let exactly = matches!(cursor.text(0), "right" | "just" | "directly")
+            && cursor.preposition_at(1).is_some_and(|(preposition, length)| {
+                use Preposition::{BackOf, NextTo, OnTopOf, Under};
+                matches!(preposition, BackOf | NextTo | OnTopOf | Under) && cursor.starts_noun(1 + length)
+            });
+        let adverb = usize::from(cursor.has(0, |entry| entry.is_adverb) && !cursor.ends(1));
+        let goes_on = |length: usize| {
+            cursor.preposition_at(length).is_some() || cursor.has(length, |entry| entry.position.is_some())
+        };
+        match filler {
+            0 if exactly || (adverb == 1 && goes_on(1)) => cursor.advance(),
+            0 => return,
+            length => cursor.skip(length),
+        }
+    }
+}
+
+/// Whether `by` says what to hold a thing by: `pick up the can by its handle`.
+pub(super) fn is_grip(cursor: &Cursor) -> bool {
+    let article = usize::from(cursor.has(1, |entry| entry.is_determiner) || matches!(cursor.text(1), "its" | "their"));
+    let is_part = |ahead: usize| cursor.has(ahead, |e| e.noun.as_ref().is_some_and(|noun| noun.kind.part));
+    cursor.is(0, "by") && (is_part(1 + article) || is_part(2 + article))
 }
 
 /// Takes the target of `verb` out of `marks` and gives the rest to the nouns they belong to.
@@ -42,17 +88,27 @@ pub(super) fn target(
         _ if mark.is_source => false,
         (Place::Position(_), _) => false,
         (Place::Relative(relation, _) | Place::Implied(relation, _), Verb::Stack) => {
-            matches!(relation, Relation::On | Relation::OnTopOf)
+            matches!(relation, Relation::On | Relation::OnTopOf | Relation::In)
         }
-        (Place::Between(..), Verb::Stack) => false,
+        (Place::Between(..) | Place::Other(..), Verb::Stack) => false,
         _ => true,
+    };
+    // `into` and `onto` always say where something goes; what follows says where that is.
+    let inward = |mark: &Mark| fits(mark) && matches!(mark.preposition, Some(Preposition::Into | Preposition::Onto));
+    let upon = |mark: &Mark| match &mark.place {
+        Place::Relative(relation, _) | Place::Implied(relation, _) => *relation != Relation::In,
+        _ => false,
     };
     let relative = match object {
         Noun::Pronoun(..) => marks.iter().position(fits),
-        Noun::Phrase(_) => marks.iter().rposition(fits),
+        Noun::Phrase(_) if verb == Verb::Stack => {
+            marks.iter().rposition(|mark| fits(mark) && upon(mark)).or_else(|| marks.iter().rposition(fits))
+        }
+        Noun::Phrase(_) => marks.iter().rposition(inward).or_else(|| marks.iter().rposition(fits)),
     };
     let bare = |mark: &Mark| verb != Verb::Stack && !mark.is_source && matches!(mark.place, Place::Position(_));
     let Some(at) = relative.or_else(|| marks.iter().rposition(bare)) else {
+        attach(cursor, Some(object), marks)?;
         return Ok(None);
     };
     let (sources, after): (Vec<_>, Vec<_>) = marks.drain(at + 1..).partition(|mark| mark.is_source);
@@ -91,9 +147,9 @@ pub(super) fn attach(cursor: &Cursor, host: Option<&mut Noun>, marks: Vec<Mark>)
     Ok(())
 }
 
-fn landmark_of(place: &mut Place) -> Option<&mut Noun> {
+pub(super) fn landmark_of(place: &mut Place) -> Option<&mut Noun> {
     match place {
-        Place::Relative(_, noun) | Place::Between(_, noun) => Some(noun),
+        Place::Relative(_, noun) | Place::Between(_, noun) | Place::Other(_, noun) => Some(noun),
         Place::Position(_) | Place::Implied(..) => None,
     }
 }
@@ -101,7 +157,9 @@ fn landmark_of(place: &mut Place) -> Option<&mut Noun> {
 fn mark(cursor: &mut Cursor, pushed: bool) -> Result<Option<Mark>, InstructionError> {
     let start = cursor.at();
     if matches!(cursor.text(0), "that" | "which") && matches!(cursor.text(1), "is" | "are") {
-        cursor.advance();
+        cursor.skip(2);
+    }
+    if cursor.is_posture(0) {
         cursor.advance();
     }
     let found = bare_position(cursor)?.map(|place| (place, None, false));
@@ -123,7 +181,7 @@ fn bare_position(cursor: &mut Cursor) -> Result<Option<Place>, InstructionError>
         let spot = landmark(cursor, &after)?;
         return Ok(Some(place_at(Preposition::To, spot, false)));
     }
-    if cursor.has(1, |entry| entry.is_nominal()) {
+    if cursor.has(1, |entry| entry.is_nominal() && entry.number.is_none()) {
         return Ok(None);
     }
     let word_is_back = cursor.is(0, "back");
@@ -139,9 +197,14 @@ fn prepositional(cursor: &mut Cursor, pushed: bool) -> Result<Option<Found>, Ins
         return Ok(None);
     };
     let is_source = preposition.is_source();
-    if is_source && !cursor.starts_noun(length) {
-        // `from under the table` says more than `from`.
-        (0..length).for_each(|_| cursor.advance());
+    let by_means = cursor.is(0, "by") && (lexicon::gerund(cursor.text(1)).is_some() || is_grip(cursor));
+    if by_means || (preposition == Preposition::To && cursor.starts_clause(length)) {
+        return Ok(None);
+    }
+    let inner = cursor.preposition_at(length).is_some_and(|(_, words)| cursor.starts_noun(length + words));
+    if (is_source && !cursor.starts_noun(length)) || (preposition == Preposition::To && inner) {
+        // `from under the table` says more than `from`, and `to above the cloth` more than `to`.
+        cursor.skip(length);
         match cursor.preposition() {
             Some(inner) => (preposition, length) = inner,
             None => return Ok(None),
@@ -160,6 +223,10 @@ fn prepositional(cursor: &mut Cursor, pushed: bool) -> Result<Option<Found>, Ins
     (0..length).for_each(|_| cursor.advance());
     let place = match preposition {
         Preposition::Between => between(cursor)?,
+        Preposition::Other(name) => match landmark(cursor, &after)? {
+            Landmark::Thing((noun, _)) => Place::Other(name.to_owned(), Box::new(noun)),
+            spot @ Landmark::Spot { .. } => place_at(Preposition::NextTo, spot, pushed),
+        },
         _ => place_at(preposition, landmark(cursor, &after)?, pushed),
     };
     Ok(Some((place, Some(preposition), is_source)))
@@ -220,12 +287,15 @@ fn place_at(preposition: Preposition, landmark: Landmark, pushed: bool) -> Place
     if kind.workspace && position != Position::Top && goes_beside.is_none() && !in_front {
         return Place::Position(position);
     }
-    let within = if kind.holds { Relation::In } else { Relation::On };
+    let within = if kind.holds && preposition != Preposition::Onto { Relation::In } else { Relation::On };
     let relation = match preposition {
         Preposition::In if article && kind.holds => None,
-        Preposition::In | Preposition::On | Preposition::At | Preposition::To | Preposition::From => {
-            position.relation()
-        }
+        Preposition::In
+        | Preposition::On
+        | Preposition::Onto
+        | Preposition::At
+        | Preposition::To
+        | Preposition::From => position.relation(),
         _ => None,
     };
     match (relation, preposition) {

@@ -75,8 +75,11 @@ impl Plan {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // A name is made of lexicon words and spaces, so nothing in it needs an escape.
-            Plan::Text(name) => write!(f, "\"{name}\""),
+            Plan::Text(name) => {
+                let mut quoted = String::new();
+                crate::print::write_quoted(name, &mut quoted);
+                f.write_str(&quoted)
+            }
             Plan::Call(name, arguments) => {
                 write!(f, "{name}")?;
                 arguments.iter().try_for_each(|argument| match argument {

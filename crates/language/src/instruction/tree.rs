@@ -16,17 +16,34 @@ pub struct Instruction {
 pub struct Clause {
     /// The action.
     pub verb: Verb,
+    /// The verb as text, with its particle and manner (`clean up`, `place upright`); what [`Verb::Act`] does.
+    pub name: String,
     /// What is acted on; several when coordinated (`the soup and the sauce`), none for [`Verb::Reach`].
     pub objects: Vec<Noun>,
     /// Where it is to end up.
     pub target: Option<Place>,
+    /// Where a pronoun's thing is (`remove it from the box`); a described thing has its places in its description.
+    pub sources: Vec<Place>,
+    /// What it is done with.
+    pub tool: Option<Tool>,
     /// How often (`twice`), 1 when nothing is said.
     pub times: u32,
     /// The clause in the text.
     pub span: Span,
 }
 
-/// The actions, each a primitive of the signature.
+/// What something is done with, and for how long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tool {
+    /// For this clause: `wipe the table with the cloth`.
+    Here(Noun),
+    /// From this clause on: `use the cloth to wipe the table and the chair`.
+    From(Noun),
+    /// As in the clause before.
+    Same,
+}
+
+/// The actions: those of LIBERO, each a primitive of the signature, and any other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "each variant is the verb it is named after")]
 pub enum Verb {
@@ -44,6 +61,8 @@ pub enum Verb {
     Lift,
     Release,
     Reach,
+    /// Any other action, with its name as text.
+    Act,
 }
 
 impl Verb {
@@ -64,6 +83,7 @@ impl Verb {
             Verb::Lift => "lift",
             Verb::Release => "release",
             Verb::Reach => "reach",
+            Verb::Act => "act_on",
         }
     }
 
@@ -80,6 +100,7 @@ impl Verb {
 
 /// Something that refers to a thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "nearly every noun is a description")]
 pub enum Noun {
     /// A description.
     Phrase(Phrase),
@@ -140,10 +161,16 @@ pub struct Phrase {
     pub plural: Option<String>,
     /// How many, when said (`both pots`, `two bowls`).
     pub count: Option<u32>,
+    /// The word that counts them, as written.
+    pub counted: Option<String>,
+    /// Whether it means every thing of the description (`all the toys`).
+    pub all: bool,
     /// What it is a part of (`of the cabinet`).
     pub whole: Option<Box<Noun>>,
     /// What is in it (`a bottle of wine`).
     pub contents: Option<String>,
+    /// What it has (`the cup with the red handle`).
+    pub feature: Option<String>,
     /// Where it is; of several, the first is nearest to the noun.
     pub places: Vec<Place>,
     /// The phrase in the text.
@@ -159,6 +186,8 @@ pub enum Place {
     Relative(Relation, Box<Noun>),
     /// `between the plate and the ramekin`.
     Between(Box<Noun>, Box<Noun>),
+    /// `around the pole`: a relation without a primitive, by name.
+    Other(String, Box<Noun>),
     /// `inside`, `on top`: the thing itself goes without saying.
     Implied(Relation, Span),
 }

@@ -5,7 +5,7 @@
 //! decides. Lists are texts of words separated by spaces.
 
 use super::lexicon::{Kind, Preposition};
-use super::tree::{Position, Verb};
+use super::tree::Position;
 
 const fn kind(holds: bool, carries: bool, opens: bool, switches: bool, part: bool) -> Kind {
     Kind { holds, carries, opens, switches, part, workspace: false }
@@ -21,6 +21,7 @@ const COOKER: Kind = kind(false, true, false, true, false);
 const SWITCHED: Kind = kind(false, false, false, true, false);
 const PART: Kind = kind(false, false, false, false, true);
 const PART_HOLDER: Kind = kind(true, false, true, false, true);
+const PART_HOLE: Kind = kind(true, false, false, false, true);
 const PART_SURFACE: Kind = kind(false, true, false, false, true);
 const PART_DOOR: Kind = kind(false, false, true, false, true);
 const PART_SWITCHED: Kind = kind(false, true, false, true, true);
@@ -29,63 +30,93 @@ const WORKSPACE: Kind = Kind { workspace: true, ..SURFACE };
 /// Nouns by kind, in the singular, separated by spaces.
 pub(super) const NOUNS: &[(Kind, &str)] = &[
     (PART_HOLDER, "drawer compartment"),
-    (PART_SURFACE, "shelf side edge corner end layer region area tier section"),
-    (PART_DOOR, "door lid flap"),
+    (PART_SURFACE, "shelf side edge corner end layer region area tier section surface"),
+    (PART_HOLE, "slot hole socket port"),
+    (PART_DOOR, "door lid flap hatch"),
     (PART_SWITCHED, "burner hob"),
-    (PART, "handle knob button switch dial rim leg surface base slot hook"),
+    (PART, "handle knob button switch dial rim leg base hook lever contents content trigger neck spout tip hinge"),
     (WORKSPACE, "table tabletop counter countertop worktop workspace desk workbench bench"),
     (
         CLOSABLE,
         "cabinet cupboard fridge refrigerator freezer safe wardrobe closet laptop window suitcase briefcase backpack \
-         chest toolbox mailbox bin trashcan",
+         chest toolbox mailbox bin trashcan slider locker dustbin tupperware lunchbox",
     ),
     (APPLIANCE, "microwave oven dishwasher washer dryer grill"),
-    (COOKER, "stove stovetop cooktop hotplate scale toaster blender mixer"),
+    (COOKER, "stove stovetop cooktop hotplate scale toaster blender mixer cooker"),
     (
         SWITCHED,
-        "light lamp tap faucet fan kettle radio television tv machine maker computer monitor heater speaker \
-         flashlight printer coffeemaker",
+        "light lamp tap faucet fan kettle radio television tv machine maker computer monitor heater speaker flashlight \
+         printer coffeemaker led bulb lightbulb alarm projector console",
     ),
     (
         HOLDER,
         "basket bowl box caddy mug cup glass pot pan saucepan skillet wok ramekin bottle jar can carton container \
          crate bag bucket pitcher jug vase sink dishrack canister tin case packet package pouch tub casserole teapot \
          flask thermos tumbler goblet colander strainer organizer bookcase pocket holder trash garbage tube beaker \
-         cart trolley nest drainer",
+         cart trolley nest drainer dustpan outlet casing cage hamper bathtub cupholder penholder vessel cavity pit \
+         hoop sleeve cooler tank trough planter ziploc",
     ),
     (OPEN_HOLDER, "tray dish rack"),
     (
         SURFACE,
         "plate stand board mat coaster saucer platter napkin chair stool couch sofa bed floor bookshelf pad cloth \
-         towel placemat pedestal platform block pillow cushion griddle ground windowsill mantel",
+         towel placemat pedestal platform block pillow cushion griddle ground windowsill mantel hanger carpet rug peg \
+         tower stack pallet whiteboard doormat tablecloth shoulder mousepad conveyor ledge",
     ),
     (
         THING,
         "soup sauce ketchup mustard mayonnaise dressing pudding butter cheese cream milk juice wine water beer coffee \
          tea soda cola oil vinegar syrup honey jam salt pepper sugar flour rice pasta noodle cereal bread toast bun \
          bagel cake cookie biscuit cracker pie donut croissant chip candy chocolate popcorn yogurt egg bacon ham \
-         sausage steak meat chicken fish tuna bbq barbecue alphabet salad moka sandwich burger pizza taco hotdog \
-         apple orange banana pear peach plum lemon lime grape cherry strawberry berry kiwi mango melon pineapple \
-         tomato potato carrot onion garlic corn cucumber eggplant broccoli lettuce cabbage mushroom pumpkin avocado \
-         bean nut peanut almond snack food fruit vegetable drink spice herb ice fork knife spoon spatula ladle whisk \
-         tongs chopstick peeler grater scoop utensil cutlery opener corkscrew sponge brush soap detergent shaker \
-         grinder cork cap cover foil rag paper tissue roll straw candle lighter match book notebook magazine \
-         newspaper pen pencil marker eraser ruler scissors stapler tape glue folder envelope letter card calculator \
-         clip pin stamp phone smartphone tablet keyboard mouse remote camera headphone charger cable plug battery \
-         watch clock key wallet purse hat shoe sock shirt glove hammer screwdriver wrench plier drill saw nail screw \
-         bolt rope tool toy ball cube cylinder sphere pyramid brick doll bear car truck train puzzle dice ring peg \
-         rod stick wheel blanket curtain plant flower mirror picture frame figurine statue trophy umbrella shampoo \
-         toothbrush toothpaste lotion comb razor medicine pill object item thing pile kitchen dining coke pepsi oat \
-         cupcake muffin waffle pancake wall loaf oatmeal",
+         sausage steak meat chicken fish tuna bbq barbecue alphabet salad moka sandwich burger pizza taco hotdog apple \
+         orange banana pear peach plum lemon lime grape cherry strawberry berry kiwi mango melon pineapple tomato \
+         potato carrot onion garlic corn cucumber eggplant broccoli lettuce cabbage mushroom pumpkin avocado bean nut \
+         peanut almond snack food fruit vegetable drink spice herb ice fork knife spoon spatula ladle whisk tongs \
+         chopstick peeler grater scoop utensil cutlery opener corkscrew sponge brush soap detergent shaker broom mop \
+         dirt dust debris crumb liquid rubbish litter mess grinder cork cap cover foil rag paper tissue roll straw \
+         candle lighter match book notebook magazine newspaper pen pencil marker eraser ruler scissors stapler tape \
+         glue folder envelope letter card calculator clip pin stamp phone smartphone tablet keyboard mouse remote \
+         camera headphone charger cable plug battery watch clock key wallet purse hat shoe sock shirt glove hammer \
+         screwdriver wrench plier drill saw nail screw bolt rope tool toy ball cube cylinder sphere pyramid brick doll \
+         bear car truck train puzzle dice ring rod stick wheel blanket curtain plant flower mirror picture frame \
+         figurine statue trophy umbrella shampoo money coin banknote usb airpod lego domino bead necklace padlock \
+         shoelace sweatshirt clothes clothing sweater jacket coat pants trousers jeans dress skirt scarf laundry \
+         garment fabric puck gear stethoscope duck dinosaur animal plush teddy robot arm hand gripper finger effector \
+         wrist thumb triangle hexagon star moon heart circle rectangle cone prism shape target position location spot \
+         piece sheet slice capsule pod syringe vial pipette corncob zucchini squash radish beet turnip celery spinach \
+         pea sushi shrimp lobster crab pickle olive raspberry blueberry watermelon papaya coconut baguette tortilla \
+         rxbar redbull sprite pringles jalapeno basketball football baseball soccer tennis rubber band string thread \
+         cord wire connector adapter joystick controller chess checker jenga tile clamp vise tweezers allen hex \
+         sunglasses goggles helmet mask bandage sanitizer spray paint canvas crayon chalk highlighter sticker label \
+         person human user friend patient child baby dog cat toothbrush toothpaste lotion comb razor medicine pill \
+         object item thing pile kitchen dining coke pepsi oat cupcake muffin waffle pancake wall loaf oatmeal",
     ),
 ];
 
 /// Plurals that no rule gives, with their singular.
-pub(super) const IRREGULAR_PLURALS: &[(&str, &str)] = &[("mice", "mouse"), ("dice", "dice")];
+pub(super) const IRREGULAR_PLURALS: &[(&str, &str)] = &[
+    ("mice", "mouse"),
+    ("dice", "dice"),
+    ("people", "person"),
+    ("children", "child"),
+    ("clothes", "clothes"),
+    ("pants", "pants"),
+    ("trousers", "trousers"),
+    ("jeans", "jeans"),
+    ("glasses", "glass"),
+    ("sunglasses", "sunglasses"),
+    ("goggles", "goggles"),
+    ("tweezers", "tweezers"),
+    ("scissors", "scissors"),
+    ("tongs", "tongs"),
+    ("pliers", "plier"),
+    ("contents", "contents"),
+    ("pringles", "pringles"),
+];
 
 /// Colours: two of them around `and` are one description (`yellow and white mug`).
-pub(super) const COLOURS: &str = "black white red green blue yellow orange purple pink brown grey gray beige golden gold silver turquoise teal \
-     cyan magenta violet maroon navy tan khaki";
+pub(super) const COLOURS: &str = "black white red green blue yellow orange purple pink brown grey gray beige golden gold silver turquoise teal cyan \
+     magenta violet maroon navy tan khaki";
 
 /// Other adjectives: shade, pattern, material, size, shape, state.
 pub(super) const ADJECTIVES: &str = "dark light bright pale striped spotted dotted checkered patterned plain colorful colourful transparent clear \
@@ -95,7 +126,13 @@ pub(super) const ADJECTIVES: &str = "dark light bright pale striped spotted dott
      circular oval curved new old fresh ripe rotten hot cold warm frozen iced canned sliced dried empty full filled \
      half clean dirty wet dry closed shut sealed heavy soft hard frying cutting mixing baking serving cooking \
      measuring chopping drying washing rolling reading sparkling olive soy akita stuffed decorative electric other \
-     same sugary chefmate salted double single hand";
+     same sugary chefmate salted double single hand sliding grasped stacked remaining correct given edible raw fried \
+     boiled cooked roasted toasted baked peeled chopped cracked broken crumpled wrinkled folded spilled washed used \
+     thrown gathered sweet sour bitter spicy allen shaped scented colored coloured matching matched different various \
+     first second third fourth last next whole loose tight inner outer portable digital wireless sticky crispy fluffy \
+     fuzzy toy lego felt woolen knitted silicone tin foam acrylic wavy twisted bent straight pointed triangular \
+     hexagonal cylindrical conical spherical cubic holding watering sewing soldering farthest closest biggest largest \
+     smallest tallest shortest longest heaviest bright dim";
 
 /// Where among its like a thing is, as adjective or noun.
 pub(super) const POSITIONS: &[(&str, Position)] = &[
@@ -128,67 +165,14 @@ pub(super) const POSITIONS: &[(&str, Position)] = &[
     ("lowermost", Position::Bottom),
     ("lowest", Position::Bottom),
     ("highest", Position::Top),
-];
-
-/// Verbs. A second word is a particle: it follows the verb at once or comes after the object (`turn the stove on`).
-pub(super) const VERBS: &[(&str, Option<&str>, Verb)] = &[
-    ("pick", Some("up"), Verb::Pick),
-    ("pick", None, Verb::Pick),
-    ("grab", None, Verb::Pick),
-    ("take", None, Verb::Pick),
-    ("get", None, Verb::Pick),
-    ("fetch", None, Verb::Pick),
-    ("collect", None, Verb::Pick),
-    ("retrieve", None, Verb::Pick),
-    ("remove", None, Verb::Pick),
-    ("place", None, Verb::Place),
-    ("position", None, Verb::Place),
-    ("put", None, Verb::Put),
-    ("put", Some("down"), Verb::Put),
-    ("set", None, Verb::Put),
-    ("set", Some("down"), Verb::Put),
-    ("lay", None, Verb::Put),
-    ("move", None, Verb::Put),
-    ("bring", None, Verb::Put),
-    ("insert", None, Verb::Put),
-    ("store", None, Verb::Put),
-    ("transfer", None, Verb::Put),
-    ("relocate", None, Verb::Put),
-    ("deposit", None, Verb::Put),
-    ("leave", None, Verb::Put),
-    ("return", None, Verb::Put),
-    ("hang", None, Verb::Put),
-    ("throw", None, Verb::Put),
-    ("toss", None, Verb::Put),
-    ("push", None, Verb::Push),
-    ("slide", None, Verb::Push),
-    ("shove", None, Verb::Push),
-    ("pull", None, Verb::Pull),
-    ("drag", None, Verb::Pull),
-    ("stack", None, Verb::Stack),
-    ("open", None, Verb::Open),
-    ("open", Some("up"), Verb::Open),
-    ("close", None, Verb::Close),
-    ("shut", None, Verb::Close),
-    ("turn", Some("on"), Verb::TurnOn),
-    ("switch", Some("on"), Verb::TurnOn),
-    ("activate", None, Verb::TurnOn),
-    ("start", None, Verb::TurnOn),
-    ("turn", Some("off"), Verb::TurnOff),
-    ("deactivate", None, Verb::TurnOff),
-    ("switch", Some("off"), Verb::TurnOff),
-    ("grasp", None, Verb::Grasp),
-    ("grip", None, Verb::Grasp),
-    ("hold", None, Verb::Grasp),
-    ("lift", None, Verb::Lift),
-    ("lift", Some("up"), Verb::Lift),
-    ("raise", None, Verb::Lift),
-    ("release", None, Verb::Release),
-    ("drop", None, Verb::Release),
-    ("reach", None, Verb::Reach),
-    ("reach", Some("for"), Verb::Reach),
-    ("go", None, Verb::Reach),
-    ("approach", None, Verb::Reach),
+    ("upward", Position::Top),
+    ("upwards", Position::Top),
+    ("downward", Position::Bottom),
+    ("downwards", Position::Bottom),
+    ("leftward", Position::Left),
+    ("leftwards", Position::Left),
+    ("rightward", Position::Right),
+    ("rightwards", Position::Right),
 ];
 
 /// Prepositions by relation, longer ones first. Those built on a position (`to the left of`) follow from [`POSITIONS`].
@@ -199,14 +183,17 @@ pub(super) const PREPOSITIONS: &[(&[&str], Preposition)] = &[
     (&["near", "to"], Preposition::NextTo),
     (&["adjacent", "to"], Preposition::NextTo),
     (&["inside", "of"], Preposition::In),
-    (&["on", "to"], Preposition::On),
-    (&["in", "to"], Preposition::In),
+    (&["on", "to"], Preposition::Onto),
+    (&["in", "to"], Preposition::Into),
+    (&["away", "from"], Preposition::Other("away from")),
+    (&["opposite", "to"], Preposition::Other("opposite")),
+    (&["across", "from"], Preposition::Other("opposite")),
     (&["between"], Preposition::Between),
     (&["on"], Preposition::On),
-    (&["onto"], Preposition::On),
+    (&["onto"], Preposition::Onto),
     (&["upon"], Preposition::On),
     (&["in"], Preposition::In),
-    (&["into"], Preposition::In),
+    (&["into"], Preposition::Into),
     (&["inside"], Preposition::In),
     (&["within"], Preposition::In),
     (&["under"], Preposition::Under),
@@ -230,18 +217,45 @@ pub(super) const PREPOSITIONS: &[(&[&str], Preposition)] = &[
     (&["out", "of"], Preposition::OutOf),
     (&["off", "of"], Preposition::Off),
     (&["off"], Preposition::Off),
+    (&["around"], Preposition::Other("around")),
+    (&["through"], Preposition::Other("through")),
+    (&["across"], Preposition::Other("across")),
+    (&["along"], Preposition::Other("along")),
+    (&["past"], Preposition::Other("past")),
+    (&["outside"], Preposition::Other("outside")),
+    (&["beyond"], Preposition::Other("beyond")),
+    (&["opposite"], Preposition::Other("opposite")),
+    (&["among"], Preposition::Other("among")),
 ];
 
 /// Words that belong to the grammar itself and are no verb, noun, adjective, position or preposition.
 pub(super) const FUNCTION_WORDS: &str = "the a an this that these those my your some its their and then after it them they both of one ones up down away \
-     there which is are all times time once twice next close adjacent out for";
+     there which is are all times time once twice upright sideways clockwise counterclockwise anticlockwise upside next close adjacent out for every each any or with using until while \
+     so order together apart aside not without every everything each other another degrees degree to";
 
 /// Words that may stand at either end of a clause and change nothing.
-pub(super) const ADVERBS: &str =
-    "please now first finally also carefully gently slowly quickly again lastly afterwards just";
+pub(super) const ADVERBS: &str = "please now first finally also carefully gently slowly quickly again lastly afterwards just fully completely \
+     slightly partially firmly lightly directly immediately simply fast neatly next";
 
 /// Articles and other determiners.
-pub(super) const DETERMINERS: &str = "the a an this that these those my your some";
+pub(super) const DETERMINERS: &str = "the a an this that these those my your some any our his her every each";
+
+/// Nouns for a tool or a part of the robot: `with` one of them says how, `with` anything else says which.
+pub(super) const TOOLS: &str = "hand hands arm arms gripper grippers finger fingers robot cloth towel rag sponge knife fork spoon spatula ladle \
+     brush broom mop tongs scissors screwdriver hammer wrench stick tool handle key opener peeler whisk scoop eraser \
+     net vacuum squeegee shovel rake needle iron drill saw plier tweezers duster napkin tissue hook rope string tape \
+     glue chopstick";
+
+/// Nouns that end as adverbs do.
+pub(super) const NOUNS_IN_LY: &str = "supply assembly family jelly belly butterfly lily dolly firefly monopoly trolly";
+
+/// The robot itself: moving it is reaching.
+pub(super) const BODY: &str = "arm gripper effector robot";
+
+/// Articles and prepositions of other languages, which tell them from English where no English one is around.
+pub(super) const FOREIGN: &str = "le la les une des du dans sur sous avec et au aux der das den dem ein eine einen und auf mit zum zur el los las \
+     un una con sobre del al il lo gli nel nella sul sulla os em com um uma na het een op naar ett och på di da e y de \
+     en tiroir puis dann luego";
 
 /// Counting words.
 pub(super) const NUMBERS: &[(&str, u32)] = &[

@@ -1,0 +1,237 @@
+//! Verbs as they are written: with a particle at once or after the object, with words that say how, and after words that
+//! only lead to the verb (`go`, `use the cloth to`).
+
+use super::cursor::Cursor;
+use super::error::InstructionError;
+use super::lexicon;
+use super::tree::{Position, Verb};
+use super::verbs::{MANNERS, Manner, PARTICLES, VERBS};
+
+/// A verb as read. Its particle may still be to come: `turn … on`.
+#[derive(Debug, Clone)]
+pub(super) struct Head {
+    /// The verb without its particle.
+    pub(super) word: String,
+    /// The action, if it is decided.
+    pub(super) verb: Verb,
+    /// What a place after the object means.
+    pub(super) manner: Manner,
+    /// The verb with its particle and with how it is done.
+    pub(super) name: String,
+    /// Whether how it is done was said, which no primitive has an argument for.
+    pub(super) is_qualified: bool,
+    /// `push left the block`, `pull the lever down`.
+    pub(super) direction: Option<Position>,
+    /// A particle that a target makes redundant: `put the cup down`, `put the cup down on the plate`.
+    pub(super) particle: Option<String>,
+    /// Whether a clause came before, so that the object may go unsaid.
+    pub(super) follows: bool,
+}
+
+impl Head {
+    /// Adds a word that only the action's name can keep.
+    pub(super) fn qualify(&mut self, words: &str) {
+        self.name.push(' ');
+        self.name.push_str(words);
+        self.is_qualified = true;
+    }
+
+    /// Makes it an action of its own, named as written.
+    pub(super) fn act(&mut self) {
+        self.verb = Verb::Act;
+        if let Some(particle) = self.particle.take() {
+            self.name = format!("{} {particle}", self.name);
+        }
+    }
+
+    /// A verb without anything around it.
+    pub(super) fn plain(word: String, verb: Verb, manner: Manner) -> Head {
+        let name = word.clone();
+        Head { word, verb, manner, name, is_qualified: false, direction: None, particle: None, follows: false }
+    }
+}
+
+/// Reads the verb that comes next.
+pub(super) fn head(cursor: &mut Cursor, follows: bool) -> Result<Head, InstructionError> {
+    if matches!(cursor.text(0), "go" | "try" | "come") {
+        let skipped = 1 + usize::from(matches!(cursor.text(1), "to" | "and" | "ahead"));
+        if cursor.starts_clause(skipped) {
+            cursor.skip(skipped);
+        }
+    }
+    if cursor.is_unknown_verb(0) {
+        // A noun in the place of a verb is one: `pot the ball`.
+        if !lexicon::entry(cursor.text(0)).is_known() {
+            let error = cursor.no_verb();
+            cursor.problem(error);
+        }
+        let word = cursor.text(0).to_owned();
+        cursor.advance();
+        return Ok(Head { follows, ..Head::plain(word, Verb::Act, Manner::Moving) });
+    }
+    let Some(entry) = cursor.entry(0).cloned().filter(|entry| entry.is_verb) else {
+        return Err(cursor.no_verb());
+    };
+    let word = cursor.text(0).to_owned();
+    let of_word = || VERBS.iter().filter(|(verb, _, _)| *verb == word);
+    // The form with a particle wins where the particle is there.
+    let here = |particle: &Option<&str>| particle.is_none_or(|particle| cursor.is(1, particle));
+    let form = of_word().filter(|(_, particle, _)| here(particle)).max_by_key(|(_, particle, _)| particle.is_some());
+    let particle = form.and_then(|(_, particle, _)| *particle);
+    let verb = form.map_or(Verb::Act, |(_, _, verb)| *verb);
+    let manner = entry.action.map_or(Manner::InPlace, |(_, manner)| manner);
+    let mut head = Head { follows, ..Head::plain(word, verb, manner) };
+    cursor.advance();
+    if let Some(particle) = particle {
+        head.name = format!("{} {particle}", head.word);
+        cursor.advance();
+        return Ok(head);
+    }
+    leading_particle(cursor, &mut head);
+    Ok(head)
+}
+
+/// `clean up the table`, `push down the button`, `rotate right the block`, `slide open the bag`, `look at the cup`.
+fn leading_particle(cursor: &mut Cursor, head: &mut Head) {
+    let word = cursor.text(0).to_owned();
+    let object = |ahead: usize| cursor.starts_noun(ahead);
+    let direction = cursor.entry(0).and_then(|entry| entry.position);
+    if let Some(position) = direction.filter(|_| {
+        cursor.has(1, |entry| entry.is_determiner || entry.number.is_some())
+            || (cursor.ends(1) && head.verb == Verb::Act)
+    }) {
+        if cursor.ends(1) {
+            head.qualify(&word);
+        } else {
+            head.direction = Some(position);
+        }
+        cursor.advance();
+        return;
+    }
+    if head.verb != Verb::Act {
+        let vertical = vertical(&word).filter(|_| is_pushed(head) && object(1));
+        if vertical.is_some() {
+            head.direction = vertical;
+            cursor.advance();
+        } else if let Some(result) = resultative(&word).filter(|_| is_pushed(head) && object(1)) {
+            head.verb = result;
+            cursor.advance();
+        } else if matches!(word.as_str(), "away" | "out" | "off" | "over" | "together" | "apart" | "aside" | "up")
+            && (object(1) && !cursor.is(1, "of"))
+        {
+            head.qualify(&word);
+            head.act();
+            cursor.advance();
+        } else if word == "back" && cursor.has(1, |entry| entry.is_determiner) {
+            cursor.advance();
+        }
+        return;
+    }
+    manners(cursor, head);
+    let word = cursor.text(0).to_owned();
+    if lexicon::lists(PARTICLES, &word) && (cursor.starts_noun(1) || cursor.ends(1)) {
+        head.name = format!("{} {word}", head.name);
+        cursor.advance();
+    } else if let Some((_, length)) = cursor
+        .preposition()
+        .filter(|(_, length)| cursor.starts_noun(*length) && !(head.follows && head.manner == Manner::Moving))
+    {
+        let words: Vec<&str> = (0..length).map(|ahead| cursor.text(ahead)).collect();
+        head.name = format!("{} {}", head.name, words.join(" "));
+        cursor.skip(length);
+    }
+}
+
+/// Reads the particle after an object: it completes the verb, or it is a direction of pushing.
+pub(super) fn trailing_particle(cursor: &mut Cursor, head: &mut Head) -> bool {
+    let word = cursor.text(0).to_owned();
+    let form = VERBS.iter().find(|(verb, particle, form)| {
+        *verb == head.word && (head.verb == Verb::Act || head.verb == *form) && *particle == Some(word.as_str())
+    });
+    if let Some((_, _, form)) = form.filter(|_| !(head.verb == Verb::Act && head.is_qualified)) {
+        let completes = !cursor.starts_noun(1) || cursor.preposition().is_none();
+        if completes {
+            head.verb = *form;
+            cursor.advance();
+            return true;
+        }
+    }
+    let pushes = is_pushed(head) && head.verb != Verb::Act;
+    if let Some(position) = vertical(&word).filter(|_| pushes && head.direction.is_none()) {
+        head.direction = Some(position);
+        cursor.advance();
+        return true;
+    }
+    let inward = word == "in" && cursor.ends(1) && pushes;
+    if inward || (head.verb.takes_target() && matches!(word.as_str(), "down" | "away" | "up")) {
+        head.particle = Some(word);
+        cursor.advance();
+        return true;
+    }
+    let before_place = cursor.preposition_at(1).is_some() || !cursor.starts_noun(1);
+    let is_out = matches!(word.as_str(), "out" | "off" | "away" | "apart" | "together");
+    let kept = (head.verb == Verb::Act || (is_out && pushes))
+        && lexicon::lists(PARTICLES, &word)
+        && before_place
+        && !cursor.is(1, "of")
+        && !(word == "out" && head.verb == Verb::Act && cursor.is(1, "from"))
+        && cursor.preposition().is_none_or(|(_, length)| length == 1);
+    if kept || (is_out && pushes && cursor.is(1, "from")) {
+        head.name = format!("{} {word}", head.name);
+        head.act();
+        cursor.advance();
+        return true;
+    }
+    false
+}
+
+/// Reads words that say how: `upright`, `clockwise`, `90 degrees`, `by 5 cm`.
+pub(super) fn manners(cursor: &mut Cursor, head: &mut Head) -> bool {
+    let mut found = false;
+    loop {
+        let by = usize::from(cursor.is(0, "by"));
+        let length = manner_length(cursor);
+        if length == 0 {
+            return found;
+        }
+        let words: Vec<&str> = (by..length).map(|ahead| cursor.text(ahead)).collect();
+        let words = words.join(" ");
+        head.qualify(&words);
+        cursor.skip(length);
+        found = true;
+    }
+}
+
+/// The number of words that say how, from the next one on.
+pub(super) fn manner_length(cursor: &Cursor) -> usize {
+    let by = usize::from(cursor.is(0, "by"));
+    let is_number = cursor.has(by, |entry| entry.number.is_some()) || cursor.text(by).parse::<u32>().is_ok();
+    let is_unit = matches!(
+        cursor.text(by + 1),
+        "degrees" | "degree" | "deg" | "cm" | "mm" | "inches" | "inch" | "centimeters" | "meters" | "m"
+    );
+    let listed = MANNERS.iter().find(|words| cursor.are(0, words)).map_or(0, |words| words.len());
+    if listed == 0 && is_number && is_unit { by + 2 } else { listed }
+}
+
+/// The result in `push the drawer shut` and `slide open the bag`.
+pub(super) fn resultative(word: &str) -> Option<Verb> {
+    match word {
+        "open" => Some(Verb::Open),
+        "closed" | "shut" => Some(Verb::Close),
+        _ => None,
+    }
+}
+
+/// Whether the object of the verb moves along its surface or track.
+pub(super) fn is_pushed(head: &Head) -> bool {
+    matches!(head.verb, Verb::Push | Verb::Pull) || head.word == "move"
+}
+
+fn vertical(word: &str) -> Option<Position> {
+    match word {
+        "up" => Some(Position::Top),
+        "down" => Some(Position::Bottom),
+        _ => None,
+    }
+}
