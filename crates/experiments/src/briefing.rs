@@ -25,7 +25,7 @@ pub fn briefing(prepared: &Prepared) -> Briefing {
     let mut lines = vec![data_line(prepared)];
     lines.extend(robot_lines(&prepared.robot()));
     let mut notes = prepared.notes.clone();
-    notes.extend(instruction_note(&instructions(prepared)));
+    notes.extend(instruction_notes(&instructions(prepared)));
     if !prepared.has_rewards() {
         notes.push(
             "there are no rewards: the return gate is inactive, and candidates are judged by the other gates alone"
@@ -81,25 +81,27 @@ fn instructions(prepared: &Prepared) -> Vec<String> {
 }
 
 /// Which instructions the grammar does not understand, and what becomes of them.
-fn instruction_note(instructions: &[String]) -> Option<String> {
+fn instruction_notes(instructions: &[String]) -> Vec<String> {
     let mut store = TermStore::new();
-    let base = Signature::standard(&mut store);
-    let is_unknown = |text: &&String| instruction::program(text, &mut store, &base).is_err();
-    let unknown: Vec<String> = instructions.iter().filter(is_unknown).cloned().collect();
-    let verb = if unknown.len() == 1 { "is" } else { "are" };
-    (!unknown.is_empty()).then(|| {
-        format!(
-            "{} of {} instructions {verb} not understood and {}: {}",
-            unknown.len(),
-            instructions.len(),
-            if unknown.len() == 1 {
-                "becomes one step, `instructed \"…\"`"
-            } else {
-                "become one step each, `instructed \"…\"`"
-            },
-            first_few(&unknown)
-        )
-    })
+    let base = Signature::general(&mut store);
+    let (mut unknown, mut partly) = (Vec::new(), Vec::new());
+    for text in instructions {
+        match instruction::understand(text, &mut store, &base) {
+            Ok(found) if found.missing.is_empty() => {}
+            Ok(found) => partly.push(format!("{text} (without `{}`)", found.missing.join("`, `"))),
+            Err(_) => unknown.push(text.clone()),
+        }
+    }
+    let note = |those: &[String], what: [&str; 2]| {
+        let what = if those.len() == 1 { what[0] } else { what[1] };
+        (!those.is_empty())
+            .then(|| format!("{} of {} instructions {what}: {}", those.len(), instructions.len(), first_few(those)))
+    };
+    let lost = [
+        "is not understood and becomes one step, `instructed \"…\"`",
+        "are not understood and become one step each, `instructed \"…\"`",
+    ];
+    note(&unknown, lost).into_iter().chain(note(&partly, ["is understood in part", "are understood in part"])).collect()
 }
 
 #[cfg(test)]
@@ -109,16 +111,19 @@ mod tests {
     #[test]
     fn finding_8_instructions_that_are_not_understood_are_counted_and_named() {
         let known = "pick up the milk and place it in the basket".to_owned();
-        assert_eq!(instruction_note(std::slice::from_ref(&known)), None);
+        assert!(instruction_notes(std::slice::from_ref(&known)).is_empty());
         let odd = |word: &str| format!("{word} {word} {word}");
         let mut all = vec![known, odd("qwrtzl")];
         assert_eq!(
-            instruction_note(&all).unwrap(),
-            "1 of 2 instructions is not understood and becomes one step, `instructed \"…\"`: `qwrtzl qwrtzl qwrtzl`"
+            instruction_notes(&all),
+            ["1 of 2 instructions is not understood and becomes one step, `instructed \"…\"`: `qwrtzl qwrtzl qwrtzl`"]
         );
         all.extend(["xkcdq", "zzzyx", "brrrm"].map(odd));
-        let note = instruction_note(&all).unwrap();
-        assert!(note.starts_with("4 of 5 instructions are not understood and become one step each"), "{note}");
-        assert!(note.ends_with(" and 1 more"), "{note}");
+        all.push("fry the egg until cooked".to_owned());
+        let notes = instruction_notes(&all);
+        assert!(notes[0].starts_with("4 of 6 instructions are not understood and become one step each"), "{notes:?}");
+        assert!(notes[0].ends_with(" and 1 more"), "{notes:?}");
+        let partly = "1 of 6 instructions is understood in part: `fry the egg until cooked (without `until cooked`)`";
+        assert_eq!(notes[1], partly);
     }
 }

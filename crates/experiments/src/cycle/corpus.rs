@@ -1,7 +1,8 @@
 //! Programs of demonstrations: what was asked for, by the instruction, and what was done, by the motion.
 //!
 //! Every demonstration has two programs, and one library serves both. The *task* comes from the instruction by the grammar
-//! of `language`; a sentence that it does not know becomes `instructed "the sentence"`, so that no demonstration is lost.
+//! of `language`, as far as that understands it; a sentence of which it understands nothing becomes `instructed "the
+//! sentence"`, so that no demonstration is lost.
 //! The *motion* is the row of skills that its segments are, each with where it ends: `seq[skill_3 pose[…], …]`.
 //!
 //! **What is done at a frame.** The policy learns, for each frame, a program that covers the next H segments (setting
@@ -43,7 +44,7 @@ pub struct Corpus {
     pub positions: Vec<Vec<Position>>,
     /// For each demonstration and each of its frames the segment that is under way there.
     pub under_way: Vec<Vec<UnderWay>>,
-    /// Instructions that the grammar does not know, and why.
+    /// Instructions that the grammar does not know or knows in part, and why.
     pub unknown: Vec<String>,
 }
 
@@ -79,7 +80,7 @@ impl Corpus {
         config: &AlphabetConfig,
     ) -> Result<Corpus> {
         let mut store = TermStore::new();
-        let mut base = Signature::standard(&mut store);
+        let mut base = Signature::general(&mut store);
         let (name, scheme, meaning) = INSTRUCTED;
         base.declare(&mut store, name, scheme, meaning).map_err(|error| unexpected(&error))?;
         let alphabet = alphabet(demonstrations, labels, config)?;
@@ -87,13 +88,21 @@ impl Corpus {
 
         let (mut tasks, mut unknown, mut written) = (Vec::new(), Vec::new(), Vec::new());
         for (at, demonstration) in demonstrations.all.iter().enumerate() {
-            tasks.push(match language::instruction::program(&demonstration.instruction, &mut store, &base) {
-                Ok(term) => term,
-                Err(error) => {
-                    let said = format!("`{}`: {error}", demonstration.instruction);
-                    if !unknown.contains(&said) {
-                        unknown.push(said);
+            let mut note = |said: String| {
+                if !unknown.contains(&said) {
+                    unknown.push(said);
+                }
+            };
+            tasks.push(match language::instruction::understand(&demonstration.instruction, &mut store, &base) {
+                Ok(found) => {
+                    if !found.missing.is_empty() {
+                        let missing = found.missing.join("`, `");
+                        note(format!("`{}`: read without `{missing}`", demonstration.instruction));
                     }
+                    found.term
+                }
+                Err(error) => {
+                    note(format!("`{}`: {error}", demonstration.instruction));
                     let sentence = store.text(&demonstration.instruction);
                     store.call(name, &[sentence]).map_err(|error| unexpected(&error))?
                 }
