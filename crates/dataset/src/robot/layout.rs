@@ -149,24 +149,24 @@ impl<'a> Look<'a> {
             let fits = matches!(tag.part, Part::Arm | Part::Pose | Part::Head | Part::Torso);
             let spans = self.dataset.spans();
             let fps = self.dataset.info().fps;
-            let Some(why) = (fits && self.actions.len() > 1)
-                .then(|| grippers::levels(self.samples.actions, column, spans, fps))
-                .flatten()
+            // Where grippers or hands are named, no other column is one.
+            let open = named.is_empty() && !has_hand && self.actions.len() > 1;
+            let Some(why) =
+                (fits && open).then(|| grippers::levels(self.samples.actions, column, spans, fps)).flatten()
             else {
                 continue;
             };
             if self.moves_something(column) {
                 continue;
             }
-            match tag.generic && named.is_empty() && !has_hand {
+            match tag.generic {
                 true => measured.push((column, format!("{} {why}.", self.capital(column)))),
-                // A name that says something else stands, and so does a gripper that is already known.
-                false if !tag.generic => undecided.push(format!(
-                    "{} {why}, as the command of a gripper does, but is not named as one. `--gripper {}` says that it is.",
+                // A name that says something else stands.
+                false => undecided.push(format!(
+                    "{} {why}, as the command of a gripper does, but is not named as one. `--gripper '{}'` says that it is.",
                     self.capital(column),
-                    if tag.name.is_empty() { column.to_string() } else { format!("'{}'", tag.name) },
+                    tag.name,
                 )),
-                false => {}
             }
         }
         match named.is_empty() {
