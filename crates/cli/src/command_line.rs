@@ -129,11 +129,13 @@ mod tests {
             ),
             (
                 "refactor-vla run --out 'my runs/a' --dataset \"it's\" --camera-key top --camera-key 'left eye' --label-key phase \
+                 --control 'left arm=absolute' --gripper none \
                  --state-key s --action-key a --reward-key r --features 'the cache' --encoder 'dinov2-small cls' --hold-out 3 \
                  --set cycle.iterations=2 --set 'wake.emitter.train.steps = 5' --seed 7 --device cpu",
                 "refactor-vla run 'it'\\''s' --preset small --encoder 'dinov2-small cls' --features 'the cache' \
                  --hold-out 3 --state-key s --action-key a --reward-key r --camera-key top --camera-key 'left eye' \
-                 --label-key phase --set cycle.iterations=2 --set 'wake.emitter.train.steps = 5' --seed 7 --device cpu \
+                 --label-key phase --control 'left arm=absolute' --gripper none --set cycle.iterations=2 \
+                 --set 'wake.emitter.train.steps = 5' --seed 7 --device cpu \
                  --out 'my runs/a'",
             ),
         ] {

@@ -2,77 +2,26 @@
 
 use std::collections::BTreeSet;
 
-use super::control::{self, Measured};
+use super::control::Measured;
 use super::measure::{Fit, Samples};
 use super::names::{Hint, Part, Tag, forget_only_number, tags};
 use super::parts::{Draft, drafts, unique_names, without_rotation};
 use super::states::{Matched, by_name, by_numbers};
-use super::{Control, Group, GroupKind, RobotLayout, Rotation, choices, grippers};
+use super::{Control, Group, GroupKind, RobotLayout, choices, grippers};
 use crate::open::Dataset;
 
 /// Matches by names are given up for matches by numbers if they explain less than this, and those more than twice it.
 const POOR: f64 = 0.25;
 
-/// Euler angles explain rotations better than an axis and angle, or the reverse, by at least this.
-const CLEARLY: f64 = 0.1;
-
+/// Finds out what can be known of a dataset's columns.
 pub(super) fn layout(dataset: &Dataset) -> RobotLayout {
-    let named = |key: &str| dataset.info().feature(key).and_then(|feature| feature.dimension_names());
-    let columns = dataset.columns();
-    let (actions, states) = (&columns.actions, &columns.states);
-    let state_names = named(&dataset.roles().state).filter(|names| names.len() == states.width);
-    let action_names = named(&dataset.roles().action).filter(|names| names.len() == actions.width);
+    let look = Look::new(dataset);
     let mut undecided = Vec::new();
-    let without = action_names.is_none();
-    // States and actions of the same number are usually the same joints.
-    let fps = dataset.info().fps;
-    let spans = dataset.spans();
-    let coarse = Samples::coarse(actions, states, spans, fps);
-    let borrowed = || state_names.clone().filter(|names| names.len() == actions.width && alike(&coarse));
-    let action_names = action_names.or_else(borrowed);
-    let nothing = |width: usize| vec![String::new(); width];
-    let mut action_tags = tags(&action_names.clone().unwrap_or_else(|| nothing(actions.width)));
-    let mut state_tags = tags(&state_names.clone().unwrap_or_else(|| nothing(states.width)));
-    forget_only_number(&mut action_tags, &mut state_tags);
-    let borrowed = without && action_names.is_some();
-    if borrowed {
-        // What the names of states say about their meaning says nothing about actions.
-        action_tags.iter_mut().for_each(|tag| _ = tag.hint.take_if(|hint| *hint != Hint::Velocity));
-    }
-    let look = Look {
-        samples: Samples::new(actions, states, spans, fps),
-        coarse,
-        actions: action_tags,
-        states: state_tags,
-        dataset,
-        borrowed,
-    };
     let (columns, gripper_evidence) = look.gripper_columns(&mut undecided);
-    let mut found: Vec<(Draft, Matched)> = Vec::new();
-    let mut taken = BTreeSet::new();
-    let first = drafts(&look.actions, &columns);
-    let only_one = |kind: GroupKind| first.iter().filter(|draft| draft.kind == kind).count() == 1;
-    for draft in &first {
-        let matched = match state_names.is_some() {
-            true => by_name(draft, &look.actions, &look.states, only_one(draft.kind)),
-            false => Matched::default(),
-        };
-        taken.extend(matched.columns.iter().copied());
-        match matched.rotation_missing {
-            true => {
-                let parts = without_rotation(draft.clone());
-                found.extend(parts.into_iter().zip([matched, Matched::default()]));
-            }
-            false => found.push((draft.clone(), matched)),
-        }
-    }
-    let mut found: Vec<(Draft, Matched)> =
-        found.into_iter().flat_map(|(draft, matched)| look.checked(draft, matched, &mut taken)).collect();
-    found.sort_by_key(|(draft, _)| draft.actions.iter().min().copied());
-    let (all, matches): (Vec<Draft>, Vec<Matched>) = found.into_iter().unzip();
-    let names = unique_names(&all);
+    let (drafts, matches): (Vec<Draft>, Vec<Matched>) =
+        look.matched(&drafts(&look.actions, &columns)).into_iter().unzip();
     let mut groups: Vec<(Group, Doubt)> = Vec::new();
-    for ((draft, matched), name) in all.iter().zip(matches).zip(names) {
+    for ((draft, matched), name) in drafts.iter().zip(matches).zip(unique_names(&drafts)) {
         let (mut group, doubt) = look.group(draft, matched, name);
         if let Some((_, why)) = gripper_evidence.iter().find(|(column, _)| draft.actions == [*column]) {
             group.evidence.insert(0, why.clone());
@@ -98,9 +47,10 @@ fn alike(samples: &Samples<'_>) -> bool {
 
 /// What is not certain of a group.
 #[derive(Default)]
-struct Doubt {
-    sentence: Option<String>,
-    at_rest: bool,
+pub(super) struct Doubt {
+    pub(super) sentence: Option<String>,
+    /// Whether nothing moves, so that nothing could be measured.
+    pub(super) at_rest: bool,
 }
 
 /// Joints that never move are taken to be controlled as all others are, if those agree.
@@ -121,17 +71,67 @@ fn like_the_others(groups: &mut [(Group, Doubt)]) {
 }
 
 /// What a layout is made from.
-struct Look<'a> {
-    samples: Samples<'a>,
-    coarse: Samples<'a>,
-    actions: Vec<Tag>,
-    states: Vec<Tag>,
-    dataset: &'a Dataset,
+pub(super) struct Look<'a> {
+    pub(super) samples: Samples<'a>,
+    pub(super) coarse: Samples<'a>,
+    pub(super) actions: Vec<Tag>,
+    pub(super) states: Vec<Tag>,
+    pub(super) dataset: &'a Dataset,
     /// Whether actions have the names of states because they have none themselves.
-    borrowed: bool,
+    pub(super) borrowed: bool,
 }
 
-impl Look<'_> {
+impl<'a> Look<'a> {
+    fn new(dataset: &'a Dataset) -> Look<'a> {
+        let named = |key: &str, width: usize| {
+            let names = dataset.info().feature(key).and_then(|feature| feature.dimension_names());
+            names.filter(|names| names.len() == width)
+        };
+        let (actions, states) = (&dataset.columns().actions, &dataset.columns().states);
+        let (spans, fps) = (dataset.spans(), dataset.info().fps);
+        let coarse = Samples::coarse(actions, states, spans, fps);
+        let state_names = named(&dataset.roles().state, states.width);
+        let action_names = named(&dataset.roles().action, actions.width);
+        // Actions without names that steer as many states are the same joints.
+        let is_same = |names: &Vec<String>| names.len() == actions.width && alike(&coarse);
+        let same = if action_names.is_none() { state_names.clone().filter(is_same) } else { None };
+        let borrowed = same.is_some();
+        let tags_of =
+            |names: Option<Vec<String>>, width: usize| tags(&names.unwrap_or_else(|| vec![String::new(); width]));
+        let mut action_tags = tags_of(action_names.or(same), actions.width);
+        let mut state_tags = tags_of(state_names, states.width);
+        forget_only_number(&mut action_tags, &mut state_tags);
+        if borrowed {
+            // What the names of states say about their meaning says nothing about actions.
+            action_tags.iter_mut().for_each(|tag| _ = tag.hint.take_if(|hint| *hint != Hint::Velocity));
+        }
+        let samples = Samples::new(actions, states, spans, fps);
+        Look { samples, coarse, actions: action_tags, states: state_tags, dataset, borrowed }
+    }
+
+    /// Groups with their states, in the order of their first action column.
+    fn matched(&self, drafts: &[Draft]) -> Vec<(Draft, Matched)> {
+        let mut found: Vec<(Draft, Matched)> = Vec::new();
+        let mut taken = BTreeSet::new();
+        let only_one = |kind: GroupKind| drafts.iter().filter(|draft| draft.kind == kind).count() == 1;
+        let has_names = self.states.iter().any(|tag| !tag.name.is_empty());
+        for draft in drafts {
+            let matched = match has_names {
+                true => by_name(draft, &self.actions, &self.states, only_one(draft.kind)),
+                false => Matched::default(),
+            };
+            taken.extend(matched.columns.iter().copied());
+            match matched.rotation_missing {
+                true => found.extend(without_rotation(draft.clone()).into_iter().zip([matched, Matched::default()])),
+                false => found.push((draft.clone(), matched)),
+            }
+        }
+        let checked = found.into_iter().flat_map(|(draft, matched)| self.checked(draft, matched, &mut taken));
+        let mut checked: Vec<(Draft, Matched)> = checked.collect();
+        checked.sort_by_key(|(draft, _)| draft.actions.iter().min().copied());
+        checked
+    }
+
     /// The gripper columns, each with how it is known: those that the user names, else by name, else by their numbers.
     fn gripper_columns(&self, undecided: &mut Vec<String>) -> (Vec<usize>, Vec<(usize, String)>) {
         let all = 0..self.actions.len();
@@ -149,24 +149,24 @@ impl Look<'_> {
             let fits = matches!(tag.part, Part::Arm | Part::Pose | Part::Head | Part::Torso);
             let spans = self.dataset.spans();
             let fps = self.dataset.info().fps;
-            let Some(why) = (fits && self.actions.len() > 1)
-                .then(|| grippers::levels(self.samples.actions, column, spans, fps))
-                .flatten()
+            // Where grippers or hands are named, no other column is one.
+            let open = named.is_empty() && !has_hand && self.actions.len() > 1;
+            let Some(why) =
+                (fits && open).then(|| grippers::levels(self.samples.actions, column, spans, fps)).flatten()
             else {
                 continue;
             };
             if self.moves_something(column) {
                 continue;
             }
-            match tag.generic && named.is_empty() && !has_hand {
+            match tag.generic {
                 true => measured.push((column, format!("{} {why}.", self.capital(column)))),
-                // A name that says something else stands, and so does a gripper that is already known.
-                false if !tag.generic => undecided.push(format!(
-                    "{} {why}, as the command of a gripper does, but is not named as one. `--gripper {}` says that it is.",
+                // A name that says something else stands.
+                false => undecided.push(format!(
+                    "{} {why}, as the command of a gripper does, but is not named as one. `--gripper '{}'` says that it is.",
                     self.capital(column),
-                    if tag.name.is_empty() { column.to_string() } else { format!("'{}'", tag.name) },
+                    tag.name,
                 )),
-                false => {}
             }
         }
         match named.is_empty() {
@@ -245,149 +245,6 @@ impl Look<'_> {
         parts.into_iter().map(one).collect()
     }
 
-    fn group(&self, draft: &Draft, matched: Matched, name: String) -> (Group, Doubt) {
-        let mut evidence: Vec<String> = self.naming(draft).into_iter().collect();
-        evidence.extend(matched.evidence.clone());
-        let pairs = pairs(draft, &matched);
-        let (actions, states) = (self.samples.actions, self.samples.states);
-        let (spans, fps) = (self.dataset.spans(), self.dataset.info().fps);
-        if draft.kind == GroupKind::Gripper {
-            let names: Vec<&str> = matched.columns.iter().map(|column| self.states[*column].name.as_str()).collect();
-            let fingers = (states, &matched.columns[..], &names[..]);
-            let gripper = grippers::described((actions, draft.actions[0]), fingers, (spans, fps), &mut evidence);
-            let control = self.gripper_control(draft.actions[0], &matched.columns, &gripper.signs, &mut evidence);
-            let group = Group {
-                name,
-                kind: draft.kind,
-                actions: draft.actions.clone(),
-                states: matched.columns,
-                control,
-                rotation: None,
-                in_metres: false,
-                gains: vec![1.0],
-                gripper: Some(gripper),
-                evidence,
-            };
-            return (group, Doubt::default());
-        }
-        let measured = Measured::of(&self.samples, &pairs);
-        // Rotations go round; positions do not.
-        let columns = if draft.kind == GroupKind::EndEffector { 3 } else { pairs.len() };
-        let tags: Vec<&Tag> = draft.actions.iter().map(|column| &self.actions[*column]).collect();
-        let state_tags: Vec<&Tag> = matched.of.iter().flatten().map(|column| &self.states[*column]).collect();
-        let decision = control::decided(
-            (&name, draft.kind),
-            &tags,
-            &state_tags,
-            (&measured, columns),
-            (&self.samples, &pairs),
-            fps,
-        );
-        evidence.push(decision.evidence);
-        let doubt = Doubt { sentence: decision.doubt, at_rest: decision.at_rest };
-        let turned = matched.columns.get(3..).unwrap_or_default();
-        let rotation = draft
-            .rotation
-            .map(|written| self.rotation(matched.rotation.unwrap_or(written), &pairs, turned, &mut evidence));
-        let state_rotation = if turned.len() == 4 { Some(Rotation::Quaternion) } else { rotation };
-        let gains = match decision.control {
-            Control::Relative => {
-                let turned = state_rotation.filter(|_| turned.len() >= 3).map(|written| (written, turned));
-                let turns = turned.map(|(written, turned)| control::turns(&self.samples, &pairs, written, turned));
-                let turns = turns.unwrap_or_default();
-                if let Some(share) = control::share_of_turns(&turns) {
-                    evidence.push(format!("Actions explain {:.0} % of the turns.", 100.0 * share));
-                }
-                control::gains(pairs.len(), &measured, &turns)
-            }
-            Control::Absolute | Control::Velocity => vec![1.0; draft.actions.len()],
-        };
-        let in_metres = draft.kind == GroupKind::EndEffector && super::in_metres(&matched.columns, states);
-        if in_metres {
-            evidence.push(format!("Its position is within {} of 0, as metres would be.", super::REACH));
-        }
-        let group = Group {
-            name,
-            kind: draft.kind,
-            actions: draft.actions.clone(),
-            states: matched.columns,
-            control: decision.control,
-            rotation,
-            in_metres,
-            gains,
-            gripper: None,
-            evidence,
-        };
-        (group, doubt)
-    }
-
-    /// How a rotation of three numbers is written, by its names unless the numbers say otherwise.
-    fn rotation(
-        &self,
-        named: Rotation,
-        pairs: &[(usize, Option<usize>)],
-        columns: &[usize],
-        evidence: &mut Vec<String>,
-    ) -> Rotation {
-        if named == Rotation::Quaternion || columns.len() != 3 {
-            return named;
-        }
-        let other = if named == Rotation::Euler { Rotation::AxisAngle } else { Rotation::Euler };
-        let share = |written: Rotation| {
-            control::share_of_turns(&control::turns(&self.coarse, pairs, written, columns)).unwrap_or(0.0)
-        };
-        let (as_named, as_other) = (share(named), share(other));
-        if as_other < 0.5 || as_other < as_named + CLEARLY {
-            return named;
-        }
-        let [named, found] = [named, other].map(|written| match written {
-            Rotation::Euler => "Euler angles",
-            _ => "axis and angle",
-        });
-        evidence.push(format!(
-            "Its rotation is named as {named}, but actions explain {:.0} % of the turns if it is read as {found} and {:.0} % \
-             otherwise.",
-            100.0 * as_other,
-            100.0 * as_named
-        ));
-        other
-    }
-
-    /// Whether a command is where the gripper goes or how it changes.
-    fn gripper_control(&self, action: usize, fingers: &[usize], signs: &[f64], evidence: &mut Vec<String>) -> Control {
-        if self.actions[action].hint == Some(Hint::Change) {
-            evidence.push("The name of the action says that it is a change.".to_owned());
-            return Control::Relative;
-        }
-        let opening = |frame: usize| {
-            fingers.iter().zip(signs).map(|(at, sign)| sign * self.samples.state(frame, *at)).sum::<f64>()
-        };
-        let share = |fit: Option<Fit>| fit.map_or(0.0, |fit| fit.explained.abs());
-        let level = share(self.samples.level(action, opening));
-        let change = share(self.samples.change(action, opening));
-        let control = if change > 0.5 && change > level { Control::Relative } else { Control::Absolute };
-        if !fingers.is_empty() {
-            let [level, change] = [level, change].map(|share| 100.0 * share);
-            evidence.push(format!("Commands explain {level:.0} % of the opening and {change:.0} % of its changes."));
-        }
-        control
-    }
-
-    /// How names put the columns of a group together.
-    fn naming(&self, draft: &Draft) -> Option<String> {
-        let names: Vec<String> = draft.actions.iter().map(|at| format!("`{}`", self.actions[*at].name)).collect();
-        if draft.actions.iter().all(|column| self.actions[*column].name.is_empty()) {
-            return (draft.kind != GroupKind::Gripper).then(|| "Actions have no names.".to_owned());
-        }
-        let shown = match &names[..] {
-            [first, .., last] if names.len() > 3 => format!("{first} to {last}"),
-            _ => names.join(", "),
-        };
-        let whose = if self.borrowed { " after the states, of which there are as many" } else { "" };
-        let verb = if names.len() == 1 { "action is" } else { "actions are" };
-        Some(format!("Its {verb} called {shown}{whose}."))
-    }
-
     fn capital(&self, column: usize) -> String {
         match self.actions[column].name.as_str() {
             "" => format!("Action {column}"),
@@ -397,7 +254,7 @@ impl Look<'_> {
 }
 
 /// Each action column of a group with its state column.
-fn pairs(draft: &Draft, matched: &Matched) -> Vec<(usize, Option<usize>)> {
+pub(super) fn pairs(draft: &Draft, matched: &Matched) -> Vec<(usize, Option<usize>)> {
     let state = |place: usize| matched.of.get(place).copied().flatten();
     draft.actions.iter().enumerate().map(|(place, action)| (*action, state(place))).collect()
 }

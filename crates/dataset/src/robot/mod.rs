@@ -25,8 +25,10 @@ use crate::columns::Matrix;
 use crate::open::Dataset;
 
 pub(crate) mod choices;
+mod context;
 mod control;
 mod grippers;
+mod group;
 mod layout;
 mod measure;
 pub(crate) mod names;

@@ -1,0 +1,158 @@
+//! One group with everything that is known of it.
+
+use super::control::{self, Measured};
+use super::layout::{Doubt, Look, pairs};
+use super::measure::Fit;
+use super::names::{Hint, Tag};
+use super::parts::Draft;
+use super::states::Matched;
+use super::{Control, Group, GroupKind, Rotation, grippers};
+
+/// Euler angles explain rotations better than an axis and angle, or the reverse, by at least this.
+const CLEARLY: f64 = 0.1;
+
+impl Look<'_> {
+    /// Measures what the actions of a group mean, and describes it.
+    pub(super) fn group(&self, draft: &Draft, matched: Matched, name: String) -> (Group, Doubt) {
+        let mut evidence: Vec<String> = self.naming(draft).into_iter().collect();
+        evidence.extend(matched.evidence.clone());
+        let pairs = pairs(draft, &matched);
+        let (actions, states) = (self.samples.actions, self.samples.states);
+        let (spans, fps) = (self.dataset.spans(), self.dataset.info().fps);
+        if draft.kind == GroupKind::Gripper {
+            let names: Vec<&str> = matched.columns.iter().map(|column| self.states[*column].name.as_str()).collect();
+            let fingers = (states, &matched.columns[..], &names[..]);
+            let gripper = grippers::described((actions, draft.actions[0]), fingers, (spans, fps), &mut evidence);
+            let control = self.gripper_control(draft.actions[0], &matched.columns, &gripper.signs, &mut evidence);
+            let group = Group {
+                name,
+                kind: draft.kind,
+                actions: draft.actions.clone(),
+                states: matched.columns,
+                control,
+                rotation: None,
+                in_metres: false,
+                gains: vec![1.0],
+                gripper: Some(gripper),
+                evidence,
+            };
+            return (group, Doubt::default());
+        }
+        let measured = Measured::of(&self.samples, &pairs);
+        // Rotations go round; positions do not.
+        let columns = if draft.kind == GroupKind::EndEffector { 3 } else { pairs.len() };
+        let tags: Vec<&Tag> = draft.actions.iter().map(|column| &self.actions[*column]).collect();
+        let state_tags: Vec<&Tag> = matched.of.iter().flatten().map(|column| &self.states[*column]).collect();
+        let decision = control::decided(
+            (&name, draft.kind),
+            &tags,
+            &state_tags,
+            (&measured, columns),
+            (&self.samples, &pairs),
+            fps,
+        );
+        evidence.push(decision.evidence);
+        let doubt = Doubt { sentence: decision.doubt, at_rest: decision.at_rest };
+        let turned = matched.columns.get(3..).unwrap_or_default();
+        let rotation = draft
+            .rotation
+            .map(|written| self.rotation(matched.rotation.unwrap_or(written), &pairs, turned, &mut evidence));
+        let state_rotation = if turned.len() == 4 { Some(Rotation::Quaternion) } else { rotation };
+        let gains = match decision.control {
+            Control::Relative => {
+                let turned = state_rotation.filter(|_| turned.len() >= 3).map(|written| (written, turned));
+                let turns = turned.map(|(written, turned)| control::turns(&self.samples, &pairs, written, turned));
+                let turns = turns.unwrap_or_default();
+                if let Some(share) = control::share_of_turns(&turns) {
+                    evidence.push(format!("Actions explain {:.0} % of the turns.", 100.0 * share));
+                }
+                control::gains(pairs.len(), &measured, &turns)
+            }
+            Control::Absolute | Control::Velocity => vec![1.0; draft.actions.len()],
+        };
+        let in_metres = draft.kind == GroupKind::EndEffector && super::in_metres(&matched.columns, states);
+        if in_metres {
+            evidence.push(format!("Its position is within {} of 0, as metres would be.", super::REACH));
+        }
+        let group = Group {
+            name,
+            kind: draft.kind,
+            actions: draft.actions.clone(),
+            states: matched.columns,
+            control: decision.control,
+            rotation,
+            in_metres,
+            gains,
+            gripper: None,
+            evidence,
+        };
+        (group, doubt)
+    }
+
+    /// How a rotation of three numbers is written, by its names unless the numbers say otherwise.
+    fn rotation(
+        &self,
+        named: Rotation,
+        pairs: &[(usize, Option<usize>)],
+        columns: &[usize],
+        evidence: &mut Vec<String>,
+    ) -> Rotation {
+        if named == Rotation::Quaternion || columns.len() != 3 {
+            return named;
+        }
+        let other = if named == Rotation::Euler { Rotation::AxisAngle } else { Rotation::Euler };
+        let share = |written: Rotation| {
+            control::share_of_turns(&control::turns(&self.coarse, pairs, written, columns)).unwrap_or(0.0)
+        };
+        let (as_named, as_other) = (share(named), share(other));
+        if as_other < 0.5 || as_other < as_named + CLEARLY {
+            return named;
+        }
+        let [named, found] = [named, other].map(|written| match written {
+            Rotation::Euler => "Euler angles",
+            _ => "axis and angle",
+        });
+        evidence.push(format!(
+            "Its rotation is named as {named}, but actions explain {:.0} % of the turns if it is read as {found} and {:.0} % \
+             otherwise.",
+            100.0 * as_other,
+            100.0 * as_named
+        ));
+        other
+    }
+
+    /// Whether a command is where the gripper goes or how it changes.
+    fn gripper_control(&self, action: usize, fingers: &[usize], signs: &[f64], evidence: &mut Vec<String>) -> Control {
+        if self.actions[action].hint == Some(Hint::Change) {
+            evidence.push("The name of the action says that it is a change.".to_owned());
+            return Control::Relative;
+        }
+        let opening = |frame: usize| {
+            fingers.iter().zip(signs).map(|(at, sign)| sign * self.samples.state(frame, *at)).sum::<f64>()
+        };
+        let share = |fit: Option<Fit>| fit.map_or(0.0, |fit| fit.explained.abs());
+        let level = share(self.samples.level(action, opening));
+        let change = share(self.samples.change(action, opening));
+        let control = if change > 0.5 && change > level { Control::Relative } else { Control::Absolute };
+        if !fingers.is_empty() {
+            let [level, change] = [level, change].map(|share| 100.0 * share);
+            evidence.push(format!("Commands explain {level:.0} % of the opening and {change:.0} % of its changes."));
+        }
+        control
+    }
+
+    /// How names put the columns of a group together.
+    fn naming(&self, draft: &Draft) -> Option<String> {
+        let names: Vec<String> = draft.actions.iter().map(|at| format!("`{}`", self.actions[*at].name)).collect();
+        if draft.actions.iter().all(|column| self.actions[*column].name.is_empty()) {
+            return (draft.kind != GroupKind::Gripper).then(|| "Actions have no names.".to_owned());
+        }
+        let shown = match &names[..] {
+            [first, .., last] if names.len() > 3 => format!("{first} to {last}"),
+            _ => names.join(", "),
+        };
+        let whose = if self.borrowed { " after the states, of which there are as many" } else { "" };
+        let verb = if names.len() == 1 { "action is" } else { "actions are" };
+        Some(format!("Its {verb} called {shown}{whose}."))
+    }
+}
