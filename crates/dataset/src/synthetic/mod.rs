@@ -8,7 +8,7 @@
 //! |---|---|---|---|---|
 //! | `so101` | 6 absolute joints in degrees, gripper 0–100 | 30 | 2 | no |
 //! | `aloha` | two arms of 6 absolute joints in radians, each with a gripper | 50 | 3 | yes |
-//! | `humanoid` | 34 absolute joints in radians: legs, waist, neck, arms, hands with six fingers' joints | 30 | 1 | yes |
+//! | `humanoid` | 34 absolute joints in radians: legs, waist, neck, arms, hands of six joints | 30 | 1 | yes |
 //! | `mobile` | 6 absolute joints in degrees and the velocities of a base, whose position is not observed | 30 | 2 | yes |
 //! | `state-only` | 7 absolute joints in radians and a gripper | 30 | 0 | yes |
 //!
