@@ -37,7 +37,7 @@ pub(super) fn clause(cursor: &mut Cursor, before: &[Clause]) -> Result<Vec<Claus
     };
     let aside = cursor.has(0, |entry| entry.position.is_some()) && cursor.ends(1);
     let goes = aside || (!cursor.starts_noun(0) && cursor.preposition().is_some());
-    let moves = last.word == "move" && last.direction.is_none() && goes;
+    let moves = matches!(last.word.as_str(), "move" | "return") && last.direction.is_none() && goes;
     let mut clauses =
         if last.verb == Verb::Reach || moves { vec![reach(cursor, &last)?] } else { transitive(cursor, last, before)? };
     let times = times(cursor);
@@ -152,6 +152,7 @@ fn transitive(cursor: &mut Cursor, mut head: Head, before: &[Clause]) -> Result<
     let announced = cursor.is(0, "both");
     let mut segments: Vec<Segment> = Vec::new();
     let mut tool = None;
+    let recipient = recipient(cursor);
     loop {
         let start = cursor.at();
         if head.manner == Manner::Alone && head.verb == Verb::Act && segments.is_empty() {
@@ -182,9 +183,15 @@ fn transitive(cursor: &mut Cursor, mut head: Head, before: &[Clause]) -> Result<
         head.verb = result;
         cursor.advance();
     }
+    if let (Some(mark), Some(last)) = (recipient, segments.last_mut()) {
+        last.marks.push(mark);
+    }
     segments.iter_mut().for_each(covers);
     with_destination(&mut head, &segments);
     if head.is_qualified {
+        if head.verb.takes_target() {
+            head.manner = Manner::Moving;
+        }
         head.act();
     }
     let mut clauses = if head.verb == Verb::Act {
@@ -211,6 +218,18 @@ fn transitive(cursor: &mut Cursor, mut head: Head, before: &[Clause]) -> Result<
         clause.tool.clone_from(&tool);
     }
     Ok(clauses)
+}
+
+/// Reads the `me` of `give me the apple` as where the apple goes.
+fn recipient(cursor: &mut Cursor) -> Option<Mark> {
+    let named = matches!(cursor.text(0), "me" | "us" | "him" | "her") && cursor.has(1, |entry| entry.is_determiner);
+    if !named {
+        return None;
+    }
+    let span = cursor.span();
+    let (noun, _) = things(cursor, "to").ok()?.swap_remove(0);
+    let place = Place::Relative(Relation::NextTo, Box::new(noun));
+    Some(Mark { place, preposition: Some(Preposition::To), is_source: false, span })
 }
 
 /// The objects that come next; none where the verb needs none and there is none.
@@ -311,9 +330,13 @@ fn with(
     let start = cursor.at();
     let noun = things(cursor, "with")?.swap_remove(0).0;
     let words = cursor.words_in(cursor.span_from(start));
+    // `with the handle` is a way to open a drawer, `with the black handle` tells which drawer.
     let is_tool = match &noun {
         Noun::Pronoun(..) => true,
-        Noun::Phrase(phrase) => phrase.nouns.last().is_some_and(|noun| lexicon::is_tool(noun)),
+        Noun::Phrase(phrase) => {
+            phrase.nouns.last().is_some_and(|noun| lexicon::is_tool(noun))
+                && !(noun.kind().part && !phrase.adjectives.is_empty())
+        }
     };
     let is_action = head.verb == Verb::Act && head.manner == Manner::InPlace;
     let host = match marks.last_mut() {
@@ -357,7 +380,8 @@ pub(super) fn pronoun_sources(objects: &[Noun], marks: &mut Vec<Mark>) -> Vec<Pl
 /// Reads past the `,` or `and` before another object; leaves one before a verb alone.
 fn next_object(cursor: &mut Cursor) -> bool {
     let comma = usize::from(cursor.is_stop(0));
-    let skip = comma + usize::from(cursor.is(comma, "and"));
+    let and = comma + usize::from(cursor.is(comma, "and"));
+    let skip = and + usize::from(and > 0 && cursor.is(and, "then"));
     let is_place = cursor.preposition_at(skip).is_some_and(|(_, length)| cursor.starts_noun(skip + length));
     let found = skip > 0
         && !is_place

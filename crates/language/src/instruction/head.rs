@@ -129,7 +129,8 @@ fn leading_particle(cursor: &mut Cursor, head: &mut Head) {
     }
     manners(cursor, head);
     let word = cursor.text(0).to_owned();
-    if lexicon::lists(PARTICLES, &word) && (cursor.starts_noun(1) || cursor.ends(1)) {
+    let completes = lexicon::lists(PARTICLES, &word) || word == "of";
+    if completes && (cursor.starts_noun(1) || cursor.ends(1)) {
         head.name = format!("{} {word}", head.name);
         cursor.advance();
     } else if let Some((_, length)) = cursor
@@ -162,7 +163,7 @@ pub(super) fn trailing_particle(cursor: &mut Cursor, head: &mut Head) -> bool {
         cursor.advance();
         return true;
     }
-    let inward = word == "in" && cursor.ends(1) && pushes;
+    let inward = cursor.ends(1) && word == "in" && pushes;
     if inward || (head.verb.takes_target() && matches!(word.as_str(), "down" | "away" | "up")) {
         head.particle = Some(word);
         cursor.advance();

@@ -49,7 +49,7 @@ pub(super) const ACTIONS: &[(Manner, &str)] = &[
     (
         Manner::Alone,
         "wave clap dance wait stand sit walk trot bow nod jump sleep pause salute squat crouch kneel pace bound stay \
-         home idle relax",
+         idle relax",
     ),
 ];
 

@@ -89,7 +89,7 @@ pub(super) const NOUNS: &[(Kind, &str)] = &[
          cord wire connector adapter joystick controller chess checker jenga tile clamp vise tweezers allen hex \
          sunglasses goggles helmet mask bandage sanitizer spray paint canvas crayon chalk highlighter sticker label \
          person human user friend patient child baby dog cat toothbrush toothpaste lotion comb razor medicine pill \
-         object item thing pile kitchen dining coke pepsi oat cupcake muffin waffle pancake wall loaf oatmeal",
+         object item thing pile home kitchen dining coke pepsi oat cupcake muffin waffle pancake wall loaf oatmeal",
     ),
 ];
 
@@ -179,6 +179,9 @@ pub(super) const POSITIONS: &[(&str, Position)] = &[
 pub(super) const PREPOSITIONS: &[(&[&str], Preposition)] = &[
     (&["in", "between"], Preposition::Between),
     (&["next", "to"], Preposition::NextTo),
+    (&["closest", "to"], Preposition::NextTo),
+    (&["furthest", "from"], Preposition::Other("furthest from")),
+    (&["farthest", "from"], Preposition::Other("furthest from")),
     (&["close", "to"], Preposition::NextTo),
     (&["near", "to"], Preposition::NextTo),
     (&["adjacent", "to"], Preposition::NextTo),
@@ -230,7 +233,7 @@ pub(super) const PREPOSITIONS: &[(&[&str], Preposition)] = &[
 
 /// Words that belong to the grammar itself and are no verb, noun, adjective, position or preposition.
 pub(super) const FUNCTION_WORDS: &str = "the a an this that these those my your some its their and then after it them they both of one ones up down away \
-     there which is are all times time once twice upright sideways clockwise counterclockwise anticlockwise upside next close adjacent out for every each any or with using until while \
+     there which is are all times time once twice upright sideways clockwise counterclockwise anticlockwise upside next close adjacent out for except every each any or with using until while \
      so order together apart aside not without every everything each other another degrees degree to";
 
 /// Words that may stand at either end of a clause and change nothing.
