@@ -129,14 +129,14 @@ fn leading_particle(cursor: &mut Cursor, head: &mut Head) {
     }
     manners(cursor, head);
     let word = cursor.text(0).to_owned();
-    let completes = lexicon::lists(PARTICLES, &word) || word == "of";
+    // `pick up the cylinder and install on the board`: the object goes unsaid.
+    let is_place = cursor.preposition().is_some_and(|(_, length)| cursor.starts_noun(length));
+    let unsaid = head.follows && head.manner == Manner::Moving && is_place;
+    let completes = (lexicon::lists(PARTICLES, &word) || word == "of") && !unsaid;
     if completes && (cursor.starts_noun(1) || cursor.ends(1)) {
         head.name = format!("{} {word}", head.name);
         cursor.advance();
-    } else if let Some((_, length)) = cursor
-        .preposition()
-        .filter(|(_, length)| cursor.starts_noun(*length) && !(head.follows && head.manner == Manner::Moving))
-    {
+    } else if let Some((_, length)) = cursor.preposition().filter(|_| is_place && !unsaid) {
         let words: Vec<&str> = (0..length).map(|ahead| cursor.text(ahead)).collect();
         head.name = format!("{} {}", head.name, words.join(" "));
         cursor.skip(length);
@@ -153,6 +153,7 @@ pub(super) fn trailing_particle(cursor: &mut Cursor, head: &mut Head) -> bool {
         let completes = !cursor.starts_noun(1) || cursor.preposition().is_none();
         if completes {
             head.verb = *form;
+            head.particle = Some(word).filter(|_| form.takes_target());
             cursor.advance();
             return true;
         }
@@ -160,6 +161,10 @@ pub(super) fn trailing_particle(cursor: &mut Cursor, head: &mut Head) -> bool {
     let pushes = is_pushed(head) && head.verb != Verb::Act;
     if let Some(position) = vertical(&word).filter(|_| pushes && head.direction.is_none()) {
         head.direction = Some(position);
+        cursor.advance();
+        return true;
+    }
+    if word == "up" && head.verb.holds() {
         cursor.advance();
         return true;
     }

@@ -9,6 +9,7 @@
 //! A position before a noun is a modifier (`the left plate`), else it is a spot (`the left of the plate`). Modifiers
 //! around `and` share the noun (`the top and the bottom drawer`). Chains are loops: depth costs no stack.
 
+use super::core::{Core, empty};
 use super::cursor::Cursor;
 use super::error::InstructionError;
 use super::head::manner_length;
@@ -64,127 +65,6 @@ pub(super) fn spot_of(position: Position, whole: Noun, span: Span) -> Noun {
 
 fn no_object(cursor: &Cursor, after: &str) -> InstructionError {
     InstructionError::NoObject { after: after.to_owned(), found: cursor.found(), span: cursor.span() }
-}
-
-fn empty(span: Span) -> Phrase {
-    Phrase {
-        positions: Vec::new(),
-        adjectives: Vec::new(),
-        nouns: Vec::new(),
-        plural: None,
-        count: None,
-        counted: None,
-        all: false,
-        whole: None,
-        contents: None,
-        feature: None,
-        places: Vec::new(),
-        span,
-    }
-}
-
-/// A noun phrase under construction.
-#[derive(Debug)]
-struct Core {
-    pronoun: Option<Pronoun>,
-    positions: Vec<Position>,
-    adjectives: Vec<String>,
-    shared: Vec<(Vec<Position>, Vec<String>)>,
-    nouns: Vec<String>,
-    plural: Option<String>,
-    count: Option<u32>,
-    counted: Option<String>,
-    both: bool,
-    all: bool,
-    whole: Option<Box<Thing>>,
-    contents: Option<String>,
-    spot: Option<Position>,
-    article: bool,
-    kind: Kind,
-    span: Span,
-}
-
-impl Core {
-    fn new(span: Span) -> Self {
-        Core {
-            pronoun: None,
-            positions: Vec::new(),
-            adjectives: Vec::new(),
-            shared: Vec::new(),
-            nouns: Vec::new(),
-            plural: None,
-            count: None,
-            counted: None,
-            both: false,
-            all: false,
-            whole: None,
-            contents: None,
-            spot: None,
-            article: false,
-            kind: Kind::default(),
-            span,
-        }
-    }
-
-    fn finish(self) -> Thing {
-        if let Some(pronoun) = self.pronoun {
-            return (Noun::Pronoun(pronoun, self.span), Kind::default());
-        }
-        // `both` counts only before a plural; in `both the soup and the sauce` it announces the coordination.
-        let said = if self.both { Some(2) } else { self.count };
-        let count = said.filter(|n| *n > 1 && self.plural.is_some() && !self.all);
-        let counted = self.counted.filter(|_| count.is_some());
-        let plural = self.plural.filter(|_| said != Some(1));
-        // A spot that is itself a part of something goes by its own name: `the handle of the left`.
-        let spot = self.spot.map(|position| position.primitive().to_owned());
-        let phrase = Phrase {
-            positions: self.positions,
-            adjectives: self.adjectives,
-            nouns: if self.nouns.is_empty() { spot.into_iter().collect() } else { self.nouns },
-            plural,
-            count,
-            counted,
-            all: self.all,
-            whole: self.whole.map(|thing| Box::new(thing.0)),
-            contents: self.contents,
-            feature: None,
-            places: Vec::new(),
-            span: self.span,
-        };
-        (Noun::Phrase(phrase), self.kind)
-    }
-
-    fn finish_all(mut self) -> Vec<Thing> {
-        let shared = std::mem::take(&mut self.shared);
-        if shared.is_empty() {
-            return vec![self.finish()];
-        }
-        let (last, kind) = Core { plural: None, count: None, counted: None, both: false, ..self }.finish();
-        let with_modifiers = |(positions, adjectives): (Vec<Position>, Vec<String>)| match &last {
-            Noun::Phrase(phrase) => (Noun::Phrase(Phrase { positions, adjectives, ..phrase.clone() }), kind),
-            Noun::Pronoun(..) => (last.clone(), kind),
-        };
-        let mut things: Vec<Thing> = shared.into_iter().map(with_modifiers).collect();
-        things.push((last, kind));
-        things
-    }
-
-    /// Adds `of whole`: a part of something, a spot of something, or else what a vessel contains.
-    fn of(mut self, whole: Core) -> Self {
-        let span = self.span.to(whole.span);
-        if self.spot.is_some() || self.kind.part || whole.pronoun.is_some() || whole.nouns.is_empty() {
-            self.whole = Some(Box::new(whole.finish()));
-        } else {
-            let plural = whole.plural.or_else(|| whole.nouns.last().cloned());
-            let modifiers = whole.adjectives.into_iter().chain(whole.nouns.iter().rev().skip(1).rev().cloned());
-            self.contents = Some(modifiers.chain(plural).collect::<Vec<_>>().join(" "));
-        }
-        Core { span, ..self }
-    }
-
-    fn has_modifier(&self) -> bool {
-        !self.positions.is_empty() || !self.adjectives.is_empty()
-    }
 }
 
 fn chain(cursor: &mut Cursor, after: &str) -> Result<Core, InstructionError> {

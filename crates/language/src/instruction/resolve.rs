@@ -199,7 +199,13 @@ impl Scene<'_> {
     /// A reference where only one thing can stand: several become `both`.
     fn one(&mut self, noun: &Noun, role: Role) -> Result<Entity, InstructionError> {
         let at = self.landmarks.len();
-        let mut entities = self.noun(noun, role)?.into_iter();
+        let mut entities = self.noun(noun, role)?;
+        if let Noun::Phrase(Phrase { also, .. }) = noun {
+            for other in also {
+                entities.extend(self.noun(other, role)?);
+            }
+        }
+        let mut entities = entities.into_iter();
         let Some(first) = entities.next() else {
             return Err(no_antecedent("them", noun.span()));
         };
