@@ -309,6 +309,7 @@ fn next_object(cursor: &mut Cursor) -> bool {
     let and = comma + usize::from(cursor.is(comma, "and"));
     let skip = and + usize::from(and > 0 && cursor.is(and, "then"));
     let is_place = cursor.preposition_at(skip).is_some_and(|(_, length)| cursor.starts_noun(skip + length));
+    let is_place = is_place || cursor.leads_with_tool(skip);
     let found = skip > 0
         && !is_place
         && cursor.starts_noun(skip)

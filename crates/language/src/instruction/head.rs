@@ -85,6 +85,9 @@ pub(super) fn head(cursor: &mut Cursor, follows: bool) -> Result<Head, Instructi
     if let Some(particle) = particle {
         head.name = format!("{} {particle}", head.word);
         cursor.advance();
+        if head.verb == Verb::Release {
+            cursor.eat("of");
+        }
         return Ok(head);
     }
     leading_particle(cursor, &mut head);

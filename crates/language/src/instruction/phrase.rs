@@ -33,7 +33,8 @@ pub(super) enum Landmark {
 pub(super) fn things(cursor: &mut Cursor, after: &str) -> Result<Vec<Thing>, InstructionError> {
     let start = cursor.at();
     let core = chain(cursor, after)?;
-    if core.spot.is_some() && core.whole.is_none() {
+    let is_cover = core.article && core.spot == Some(Position::Top);
+    if core.spot.is_some() && core.whole.is_none() && !is_cover {
         cursor.back_to(start);
         return Err(no_object(cursor, after));
     }
@@ -221,8 +222,15 @@ fn read_modifier(cursor: &mut Cursor, core: &mut Core) -> bool {
     if is_open || ((entry.is_colour || entry.is_adjective) && (noun_follows || and_follows || entry.noun.is_none())) {
         core.adjectives.push(cursor.text(0).to_owned());
     } else if let Some(position) = entry.position {
-        if noun_follows || and_follows {
+        let position_follows = cursor.has(1, |e| e.position.is_some()) && core.nouns.is_empty();
+        if noun_follows || and_follows || position_follows {
             core.positions.push(position);
+        } else if !core.positions.is_empty() && core.adjectives.is_empty() {
+            // `the bottom right of the table`: two positions name a region, as a corner does.
+            core.nouns.push(position.primitive().to_owned());
+            core.kind = lexicon::noun("corner").unwrap_or_default();
+            cursor.advance();
+            return false;
         } else if core.has_modifier() {
             return false;
         } else {
@@ -270,7 +278,8 @@ fn read_noun(cursor: &mut Cursor, core: &mut Core) -> bool {
     let Some(entry) = cursor.entry(0).cloned() else {
         return false;
     };
-    if in_compound && (manner_length(cursor) > 0 || cursor.is_posture(0)) {
+    let is_place = cursor.preposition().is_some_and(|(_, length)| length > 1);
+    if in_compound && (is_place || manner_length(cursor) > 0 || cursor.is_posture(0)) {
         return false;
     }
     if joins_names(cursor, in_compound) {
@@ -321,7 +330,8 @@ fn read_noun(cursor: &mut Cursor, core: &mut Core) -> bool {
 /// Whether the next word is `or` between two names, or a number at the end of one (`connect four`).
 fn joins_names(cursor: &Cursor, in_compound: bool) -> bool {
     let is_last = cursor.ends(1) || cursor.preposition_at(1).is_some();
-    let numbered = cursor.has(0, |entry| entry.number.is_some()) && !cursor.is(0, "one") && is_last;
+    let is_step = cursor.is_stop(1) && cursor.starts_clause(2);
+    let numbered = cursor.has(0, |entry| entry.number.is_some()) && !cursor.is(0, "one") && is_last && !is_step;
     // `grape scented cup`: an adjective inside a name.
     let described = cursor.has(0, |entry| entry.is_adjective && entry.noun.is_none() && !entry.is_adverb);
     let labelled = cursor.is(0, "a") && (cursor.ends(1) || cursor.preposition_at(1).is_some());

@@ -22,9 +22,10 @@ pub(super) struct Lead {
 /// Reads what comes before the verb.
 pub(super) fn lead(cursor: &mut Cursor) -> Result<Lead, InstructionError> {
     let start = cursor.at();
-    let uses = cursor.is(0, "use");
+    let named = cursor.leads_with_tool(0);
+    let uses = cursor.is(0, "use") || named;
     if uses || matches!(cursor.text(0), "with" | "using") {
-        cursor.advance();
+        cursor.skip(usize::from(!named));
         if let Ok(mut found) = things(cursor, "use") {
             let noun = as_tool(found.swap_remove(0).0);
             let on_hand = if cursor.is(0, "to") { Vec::new() } else { marks(cursor, false)? };
