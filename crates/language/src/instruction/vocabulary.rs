@@ -233,10 +233,12 @@ pub(super) const PREPOSITIONS: &[(&[&str], Preposition)] = &[
 ];
 
 /// Words that belong to the grammar itself and are no verb, noun, adjective, position or preposition.
-pub(super) const FUNCTION_WORDS: &str = "the a an this that these those my your some its their and then after it them they both of one ones up down away \
-     there which is are all times time once twice upright sideways clockwise counterclockwise anticlockwise upside \
-     next close adjacent out for except every each any or with using until while so order together apart aside not \
-     without every everything each other another degrees degree to";
+pub(super) const FUNCTION_WORDS: &str = "the a an this that these those my your some its their and then after it them they both of one ones up down \
+     away there which is are all times time once twice upright sideways clockwise counterclockwise anticlockwise \
+     upside next close adjacent out for except every each any or with using until while so order together apart \
+     aside not without everything other another degrees degree to if when where because but unless before as such \
+     than instead what who whose how why since although though during was were be been being am does do did has \
+     have had could should would shall might must no nor neither either here very too only even";
 
 /// Words that may stand at either end of a clause and change nothing.
 pub(super) const ADVERBS: &str = "please now first finally also carefully gently slowly quickly again lastly afterwards just fully completely \
