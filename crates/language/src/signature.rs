@@ -2,8 +2,9 @@
 //!
 //! [`DEFAULT_PRIM_TYPES`] is the whole default vocabulary: the 14 LIBERO verbs, the relations and references that their
 //! arguments are made of, the conditions of `branch`, the injections of motor types into motions, and the 17 symbols of
-//! the motor alphabet. [`GENERAL_PRIM_TYPES`] adds what instructions beyond LIBERO need. `seq`, `repeat`, `branch`, λ and application are syntax, not constants. (The paper names the table
-//! and the number of verbs, not its rows; the rows are ours.)
+//! the motor alphabet. [`GENERAL_PRIM_TYPES`] adds what instructions beyond LIBERO need. `seq`, `repeat`, `branch`, λ and
+//! application are syntax, not constants. (The paper names the table and the number of verbs, not its rows; the rows are
+//! ours.)
 
 use rustc_hash::FxHashMap;
 use thiserror::Error;
@@ -86,8 +87,9 @@ pub const DEFAULT_PRIM_TYPES: [(&str, &str, &str); 61] = [
     ("hold_closed", "GripperPhase", "keep the gripper closed and the hand still"),
 ];
 
-/// Primitives for what instructions say beyond LIBERO: name, type, meaning. A verb without a primitive of its own is text
-/// (`act_on "fold" "towel"`), so that six primitives cover the lexicon and the vocabulary of a learned emitter stays small.
+/// Primitives for what instructions say beyond LIBERO: name, type, meaning. A verb without a primitive of its own is
+/// text (`act_on "fold" "towel"`), so that six primitives cover the lexicon and the vocabulary of a learned emitter stays
+/// small.
 pub const GENERAL_PRIM_TYPES: [(&str, &str, &str); 6] = [
     ("act", "Lang -> Motion", "do what the verb says"),
     ("act_on", "Lang -> Lang -> Motion", "do what the verb says to the object"),

@@ -156,7 +156,9 @@ fn suggestions_are_of_the_word_class_that_is_expected() {
 
 #[test]
 fn what_is_understood_of_a_sentence_is_kept() {
-    let cases: [(&str, &str, &[&str]); 6] = [
+    let cases: [(&str, &str, &[&str]); 8] = [
+        ("put it in the slider", r#"put "it" (in "slider")"#, &["it"]),
+        ("open the door if it rains", r#"open "door""#, &["if it rains"]),
         ("fry the bread on the stove until cooked", r#"act_on "fry" (at "bread" (on "stove"))"#, &["until cooked"]),
         ("pick up the cube, florbing gently, and close the box", r#"seq[pick "cube", close "box"]"#, &["florbing"]),
         (

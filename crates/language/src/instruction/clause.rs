@@ -15,9 +15,10 @@ use super::error::InstructionError;
 use super::head::{Head, head, is_pushed, manners, resultative, trailing_particle};
 use super::lexicon::{self, Preposition};
 use super::phrase::things;
-use super::place::{Mark, attach, is_grip, landmark_of, marks};
+use super::place::{Mark, attach, landmark_of, marks};
 use super::target::{acting, covers, placing, reach, robot_moves, with_destination};
-use super::tree::{Clause, Noun, Phrase, Place, Pronoun, Relation, Tool, Verb};
+use super::tool::{lead, share_tool, with};
+use super::tree::{Clause, Noun, Place, Pronoun, Relation, Tool, Verb};
 use super::verbs::Manner;
 use crate::diagnostic::Span;
 
@@ -37,7 +38,7 @@ pub(super) fn clause(cursor: &mut Cursor, before: &[Clause]) -> Result<Vec<Claus
     };
     let aside = cursor.has(0, |entry| entry.position.is_some()) && cursor.ends(1);
     let goes = aside || (!cursor.starts_noun(0) && cursor.preposition().is_some());
-    let moves = last.word == "move" && last.direction.is_none() && goes;
+    let moves = matches!(last.word.as_str(), "move" | "return") && last.direction.is_none() && goes;
     let mut clauses =
         if last.verb == Verb::Reach || moves { vec![reach(cursor, &last)?] } else { transitive(cursor, last, before)? };
     let times = times(cursor);
@@ -52,7 +53,8 @@ pub(super) fn clause(cursor: &mut Cursor, before: &[Clause]) -> Result<Vec<Claus
     // `grasp and lift the mug`: the earlier verbs act on the same objects, and only the last goes somewhere.
     let mut all = means(cursor, before)?;
     for mut head in heads {
-        if head.verb == Verb::Reach {
+        let has_objects = clauses.iter().all(|clause| !clause.objects.is_empty());
+        if head.verb == Verb::Reach || (head.verb != Verb::Act && !has_objects) {
             return Err(InstructionError::NoObject { after: head.word, found: "`and`".to_owned(), span });
         }
         if head.verb.takes_target() {
@@ -70,47 +72,6 @@ pub(super) fn clause(cursor: &mut Cursor, before: &[Clause]) -> Result<Vec<Claus
     all.extend(clauses);
     share_tool(&mut all, lead.tool, before);
     Ok(all)
-}
-
-/// What comes before the verb of a clause.
-#[derive(Default)]
-struct Lead {
-    /// `in the cabinet, pick up …`.
-    marks: Vec<Mark>,
-    /// `use the cloth to …`.
-    tool: Option<Tool>,
-}
-
-fn lead(cursor: &mut Cursor) -> Result<Lead, InstructionError> {
-    let start = cursor.at();
-    let uses = cursor.is(0, "use");
-    if uses || matches!(cursor.text(0), "with" | "using") {
-        cursor.advance();
-        if let Ok(mut found) = things(cursor, "use") {
-            let noun = as_tool(found.swap_remove(0).0);
-            let on_hand = if cursor.is(0, "to") { Vec::new() } else { marks(cursor, false)? };
-            let joined = cursor.eat("to") || (!uses && cursor.is_stop(0));
-            if joined && cursor.is_stop(0) {
-                cursor.advance();
-            }
-            if on_hand.is_empty() && (joined || !uses) && cursor.has(0, |entry| entry.is_verb) {
-                return Ok(Lead { tool: Some(Tool::From(noun)), ..Lead::default() });
-            }
-        }
-        cursor.back_to(start);
-        return Ok(Lead::default());
-    }
-    let is_verb = cursor.has(0, |entry| entry.is_verb);
-    if !is_verb && cursor.preposition().is_some_and(|(_, length)| cursor.starts_noun(length)) {
-        let marks = marks(cursor, false)?;
-        let stop = usize::from(cursor.is_stop(0));
-        if !marks.is_empty() && cursor.has(stop, |entry| entry.is_verb) {
-            cursor.skip(stop);
-            return Ok(Lead { marks, tool: None });
-        }
-        cursor.back_to(start);
-    }
-    Ok(Lead::default())
 }
 
 /// The verb; an instruction may start with a form of it (`grasping the handle, lift it`).
@@ -152,6 +113,7 @@ fn transitive(cursor: &mut Cursor, mut head: Head, before: &[Clause]) -> Result<
     let announced = cursor.is(0, "both");
     let mut segments: Vec<Segment> = Vec::new();
     let mut tool = None;
+    let recipient = recipient(cursor);
     loop {
         let start = cursor.at();
         if head.manner == Manner::Alone && head.verb == Verb::Act && segments.is_empty() {
@@ -182,9 +144,19 @@ fn transitive(cursor: &mut Cursor, mut head: Head, before: &[Clause]) -> Result<
         head.verb = result;
         cursor.advance();
     }
+    if let (Some(mark), Some(last)) = (recipient, segments.last_mut()) {
+        last.marks.push(mark);
+    }
+    let moved = head.verb.takes_target() || (head.verb == Verb::Act && head.manner == Manner::Moving);
+    if moved && !announced {
+        share_landmark(&mut segments);
+    }
     segments.iter_mut().for_each(covers);
     with_destination(&mut head, &segments);
     if head.is_qualified {
+        if head.verb.takes_target() {
+            head.manner = Manner::Moving;
+        }
         head.act();
     }
     let mut clauses = if head.verb == Verb::Act {
@@ -211,6 +183,31 @@ fn transitive(cursor: &mut Cursor, mut head: Head, before: &[Clause]) -> Result<
         clause.tool.clone_from(&tool);
     }
     Ok(clauses)
+}
+
+/// `in front of the pot and spoon`: an object without a place after one with a place belongs to that place.
+fn share_landmark(segments: &mut Vec<Segment>) {
+    let [.., before, last] = &mut segments[..] else { return };
+    let [Noun::Phrase(more)] = &last.objects[..] else { return };
+    let Some(Noun::Phrase(landmark)) = before.marks.last_mut().and_then(|mark| landmark_of(&mut mark.place)) else {
+        return;
+    };
+    if last.marks.is_empty() && more.count.is_none() {
+        landmark.also.push(Noun::Phrase(more.clone()));
+        segments.pop();
+    }
+}
+
+/// Reads the `me` of `give me the apple` as where the apple goes.
+fn recipient(cursor: &mut Cursor) -> Option<Mark> {
+    let named = matches!(cursor.text(0), "me" | "us" | "him" | "her") && cursor.has(1, |entry| entry.is_determiner);
+    if !named {
+        return None;
+    }
+    let span = cursor.span();
+    let (noun, _) = things(cursor, "to").ok()?.swap_remove(0);
+    let place = Place::Relative(Relation::NextTo, Box::new(noun));
+    Some(Mark { place, preposition: Some(Preposition::To), is_source: false, span })
 }
 
 /// The objects that come next; none where the verb needs none and there is none.
@@ -295,54 +292,6 @@ fn tail(
     }
 }
 
-/// Reads `with the cloth` as what it is done with, and `with the red handle` as what the thing before it has.
-fn with(
-    cursor: &mut Cursor,
-    head: &Head,
-    objects: &mut [Noun],
-    marks: &mut [Mark],
-    tool: &mut Option<Tool>,
-) -> Result<bool, InstructionError> {
-    let using = cursor.is(0, "using") || is_grip(cursor);
-    if !(using || cursor.is(0, "with")) || !cursor.starts_noun(1) {
-        return Ok(false);
-    }
-    cursor.advance();
-    let start = cursor.at();
-    let noun = things(cursor, "with")?.swap_remove(0).0;
-    let words = cursor.words_in(cursor.span_from(start));
-    let is_tool = match &noun {
-        Noun::Pronoun(..) => true,
-        Noun::Phrase(phrase) => phrase.nouns.last().is_some_and(|noun| lexicon::is_tool(noun)),
-    };
-    let is_action = head.verb == Verb::Act && head.manner == Manner::InPlace;
-    let host = match marks.last_mut() {
-        Some(mark) => landmark_of(&mut mark.place),
-        None => objects.last_mut(),
-    };
-    match host {
-        Some(Noun::Phrase(host)) if !(using || is_tool || is_action) => host.feature = Some(without_articles(&words)),
-        _ => *tool = Some(Tool::Here(as_tool(noun))),
-    }
-    Ok(true)
-}
-
-fn without_articles(words: &str) -> String {
-    words.split(' ').filter(|word| !matches!(*word, "the" | "a" | "an")).collect::<Vec<_>>().join(" ")
-}
-
-/// A thing to do something with: of `both hands`, the word that counts stays, for nothing is done twice.
-fn as_tool(noun: Noun) -> Noun {
-    match noun {
-        Noun::Phrase(phrase @ Phrase { count: Some(_), .. }) => {
-            let counted = phrase.counted.clone();
-            let adjectives = counted.into_iter().chain(phrase.adjectives.iter().cloned()).collect();
-            Noun::Phrase(Phrase { count: None, counted: None, adjectives, ..phrase })
-        }
-        noun => noun,
-    }
-}
-
 /// Takes the sources out of `marks` where the object is a pronoun, which has no description to add them to.
 pub(super) fn pronoun_sources(objects: &[Noun], marks: &mut Vec<Mark>) -> Vec<Place> {
     if !matches!(objects.last(), Some(Noun::Pronoun(..))) {
@@ -357,8 +306,10 @@ pub(super) fn pronoun_sources(objects: &[Noun], marks: &mut Vec<Mark>) -> Vec<Pl
 /// Reads past the `,` or `and` before another object; leaves one before a verb alone.
 fn next_object(cursor: &mut Cursor) -> bool {
     let comma = usize::from(cursor.is_stop(0));
-    let skip = comma + usize::from(cursor.is(comma, "and"));
+    let and = comma + usize::from(cursor.is(comma, "and"));
+    let skip = and + usize::from(and > 0 && cursor.is(and, "then"));
     let is_place = cursor.preposition_at(skip).is_some_and(|(_, length)| cursor.starts_noun(skip + length));
+    let is_place = is_place || cursor.leads_with_tool(skip);
     let found = skip > 0
         && !is_place
         && cursor.starts_noun(skip)
@@ -380,22 +331,6 @@ fn fronted(cursor: &Cursor, clause: &mut Clause, marks: Vec<Mark>) -> Result<(),
         _ => {
             clause.sources.extend(marks.into_iter().map(|mark| mark.place));
             Ok(())
-        }
-    }
-}
-
-/// Spreads the tool of `use the cloth to` over the clauses that follow.
-fn share_tool(clauses: &mut [Clause], tool: Option<Tool>, before: &[Clause]) {
-    let carried = before.last().is_some_and(|last| matches!(last.tool, Some(Tool::From(_) | Tool::Same)));
-    let mut next = tool.or_else(|| carried.then_some(Tool::Same));
-    for clause in clauses {
-        if clause.tool.is_none() {
-            if let Some(tool) = next.take() {
-                clause.tool = Some(tool);
-                next = Some(Tool::Same);
-            }
-        } else {
-            next = None;
         }
     }
 }

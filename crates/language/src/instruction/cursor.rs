@@ -53,6 +53,7 @@ impl Cursor {
                 }
             });
         }
+        third_person(&mut read);
         Ok(Cursor { words: read, at: 0, problems: Vec::new(), corrected })
     }
 
@@ -177,6 +178,14 @@ impl Cursor {
         is_object && !self.is_stop(ahead) && (is_noun || !entry.is_known())
     }
 
+    /// Whether a hand or tool to do something with comes `ahead` places on: `the right arm to open the box`.
+    pub(super) fn leads_with_tool(&self, ahead: usize) -> bool {
+        const LONGEST: usize = 5;
+        self.starts_noun(ahead)
+            && (ahead..ahead + LONGEST)
+                .any(|at| lexicon::is_tool(self.text(at)) && self.is(at + 1, "to") && self.starts_clause(at + 2))
+    }
+
     /// Whether the word `ahead` places on is a participle that says how a thing is somewhere: `lying on the shelf`.
     pub(super) fn is_posture(&self, ahead: usize) -> bool {
         let word = self.text(ahead);
@@ -242,14 +251,43 @@ impl Cursor {
     }
 }
 
+/// Reads `the robot picks up the cube and places it …` as a command: where a subject comes first, the forms of verbs at
+/// the start of clauses are the verbs.
+fn third_person(words: &mut [Word]) {
+    let article = usize::from(words.first().is_some_and(|word| word.entry.is_determiner));
+    let is_subject = |word: &Word| {
+        matches!(
+            word.text.as_str(),
+            "robot" | "arm" | "gripper" | "manipulator" | "agent" | "person" | "it" | "he" | "she"
+        )
+    };
+    let named = words[article..].iter().take_while(|word| is_subject(word)).count();
+    if named == 0 {
+        return;
+    }
+    let mut starts = false;
+    for (index, word) in words.iter_mut().enumerate() {
+        let form = word.text.strip_suffix('s').map(|stem| (stem, stem.strip_suffix('e').unwrap_or(stem)));
+        let is_verb = |stem: &str| lexicon::entry(stem).is_verb;
+        let stem = form.and_then(|(long, short)| [long, short].into_iter().find(|stem| is_verb(stem)));
+        if let Some(stem) = stem.filter(|_| starts || index == article + named).map(str::to_owned) {
+            word.entry = lexicon::entry(&stem);
+            word.text = stem;
+        }
+        starts = word.is_stop || word.entry.is_adverb || matches!(word.text.as_str(), "and" | "then");
+    }
+}
+
 /// The word that an unknown one surely is, given the word before it: a verb starts a clause, a noun follows an article, a
 /// preposition or a verb, and after a noun a word of the grammar is as likely as more of the name.
 fn slip(word: &str, before: Option<&Word>) -> Option<&'static str> {
-    let Some(before) = before.filter(|before| !before.is_stop && !matches!(before.text.as_str(), "and" | "then"))
-    else {
+    let Some(before) = before.filter(|before| !before.is_stop) else {
+        return spelling::correction(word, Class::Verb);
+    };
+    if matches!(before.text.as_str(), "and" | "then") {
         // After `and`, a noun is as likely as a verb.
         return spelling::correction(word, Class::Verb).or_else(|| spelling::correction(word, Class::Nominal));
-    };
+    }
     let entry = &before.entry;
     let opens_noun =
         entry.is_determiner || entry.is_preposition || entry.is_adjective || entry.is_colour || entry.is_verb;

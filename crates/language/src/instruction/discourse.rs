@@ -92,6 +92,7 @@ impl Discourse {
             Role::Object(Verb::TurnOn | Verb::TurnOff) => {
                 self.first(|e| e.kind.switches).or_else(|| self.first(|_| true))
             }
+            Role::Object(Verb::Put | Verb::Place) if self.held().is_some() => self.held(),
             Role::Object(_) => self.moved().or_else(|| self.first(|_| true)),
             Role::Whole => self.first(|_| true),
             Role::Landmark(relation) => self.landmark(relation, current),
@@ -186,6 +187,15 @@ impl Discourse {
                 Some(Entity { plan, head, kind, nouns: before.to_vec(), whole: None, ..entity.clone() })
             })
         })
+    }
+
+    /// What is in the hand while other things are acted on: `pick up the sponge, wipe the table and put it back`.
+    fn held(&self) -> Option<Entity> {
+        let handles = |event: &&Event| {
+            !matches!(event.verb, Verb::Act | Verb::Open | Verb::Close | Verb::TurnOn | Verb::TurnOff | Verb::Reach)
+        };
+        let last = self.events.iter().rev().find(handles).filter(|event| event.verb.holds())?;
+        last.objects.last().filter(|entity| !entity.is_plural).cloned()
     }
 
     fn moved(&self) -> Option<Entity> {

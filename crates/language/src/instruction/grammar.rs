@@ -123,6 +123,8 @@ pub(super) fn connectives(cursor: &mut Cursor) -> Option<&'static str> {
             last = Some("and");
         } else if cursor.is(0, "then") || cursor.is_stop(0) {
             last = last.or(Some("then"));
+        } else if cursor.has(0, |entry| entry.number.is_some()) && cursor.is_stop(1) {
+            // The number of a step: `1. open the drawer 2. close it`.
         } else if cursor.is(0, "after") && cursor.is(1, "that") {
             cursor.advance();
         } else if cursor.are(0, &["in", "order", "to"]) || cursor.are(0, &["so", "as", "to"]) {
@@ -140,7 +142,8 @@ pub(super) fn connectives(cursor: &mut Cursor) -> Option<&'static str> {
 /// Reads past `the robot should`, `could you`, `your task is to`: words that lead to the first verb and name nothing.
 fn preamble(cursor: &mut Cursor) {
     const LONGEST: usize = 9;
-    if cursor.has(0, |entry| entry.is_verb) && !cursor.is(0, "try") && !cursor.is(0, "let") {
+    let lets = cursor.is(0, "let") && matches!(cursor.text(1), "us" | "'s");
+    if cursor.has(0, |entry| entry.is_verb) && !cursor.is(0, "try") && !lets {
         return;
     }
     let start = cursor.at();

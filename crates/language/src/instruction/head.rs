@@ -85,6 +85,9 @@ pub(super) fn head(cursor: &mut Cursor, follows: bool) -> Result<Head, Instructi
     if let Some(particle) = particle {
         head.name = format!("{} {particle}", head.word);
         cursor.advance();
+        if head.verb == Verb::Release {
+            cursor.eat("of");
+        }
         return Ok(head);
     }
     leading_particle(cursor, &mut head);
@@ -129,13 +132,14 @@ fn leading_particle(cursor: &mut Cursor, head: &mut Head) {
     }
     manners(cursor, head);
     let word = cursor.text(0).to_owned();
-    if lexicon::lists(PARTICLES, &word) && (cursor.starts_noun(1) || cursor.ends(1)) {
+    // `pick up the cylinder and install on the board`: the object goes unsaid.
+    let is_place = cursor.preposition().is_some_and(|(_, length)| cursor.starts_noun(length));
+    let unsaid = head.follows && head.manner == Manner::Moving && is_place;
+    let completes = (lexicon::lists(PARTICLES, &word) || word == "of") && !unsaid;
+    if completes && (cursor.starts_noun(1) || cursor.ends(1)) {
         head.name = format!("{} {word}", head.name);
         cursor.advance();
-    } else if let Some((_, length)) = cursor
-        .preposition()
-        .filter(|(_, length)| cursor.starts_noun(*length) && !(head.follows && head.manner == Manner::Moving))
-    {
+    } else if let Some((_, length)) = cursor.preposition().filter(|_| is_place && !unsaid) {
         let words: Vec<&str> = (0..length).map(|ahead| cursor.text(ahead)).collect();
         head.name = format!("{} {}", head.name, words.join(" "));
         cursor.skip(length);
@@ -152,6 +156,7 @@ pub(super) fn trailing_particle(cursor: &mut Cursor, head: &mut Head) -> bool {
         let completes = !cursor.starts_noun(1) || cursor.preposition().is_none();
         if completes {
             head.verb = *form;
+            head.particle = Some(word).filter(|_| form.takes_target());
             cursor.advance();
             return true;
         }
@@ -162,7 +167,11 @@ pub(super) fn trailing_particle(cursor: &mut Cursor, head: &mut Head) -> bool {
         cursor.advance();
         return true;
     }
-    let inward = word == "in" && cursor.ends(1) && pushes;
+    if word == "up" && head.verb.holds() {
+        cursor.advance();
+        return true;
+    }
+    let inward = cursor.ends(1) && word == "in" && pushes;
     if inward || (head.verb.takes_target() && matches!(word.as_str(), "down" | "away" | "up")) {
         head.particle = Some(word);
         cursor.advance();

@@ -27,6 +27,7 @@
 //! Time is quadratic at most in the number of words, of which [`MAX_WORDS`] are read; nothing panics on any text.
 
 mod clause;
+mod core;
 mod cursor;
 mod discourse;
 mod error;
@@ -39,6 +40,7 @@ mod plan;
 mod resolve;
 mod spelling;
 mod target;
+mod tool;
 mod tree;
 mod verbs;
 mod vocabulary;

@@ -9,6 +9,7 @@
 //! A position before a noun is a modifier (`the left plate`), else it is a spot (`the left of the plate`). Modifiers
 //! around `and` share the noun (`the top and the bottom drawer`). Chains are loops: depth costs no stack.
 
+use super::core::{Core, empty};
 use super::cursor::Cursor;
 use super::error::InstructionError;
 use super::head::manner_length;
@@ -32,7 +33,8 @@ pub(super) enum Landmark {
 pub(super) fn things(cursor: &mut Cursor, after: &str) -> Result<Vec<Thing>, InstructionError> {
     let start = cursor.at();
     let core = chain(cursor, after)?;
-    if core.spot.is_some() && core.whole.is_none() {
+    let is_cover = core.article && core.spot == Some(Position::Top);
+    if core.spot.is_some() && core.whole.is_none() && !is_cover {
         cursor.back_to(start);
         return Err(no_object(cursor, after));
     }
@@ -64,127 +66,6 @@ pub(super) fn spot_of(position: Position, whole: Noun, span: Span) -> Noun {
 
 fn no_object(cursor: &Cursor, after: &str) -> InstructionError {
     InstructionError::NoObject { after: after.to_owned(), found: cursor.found(), span: cursor.span() }
-}
-
-fn empty(span: Span) -> Phrase {
-    Phrase {
-        positions: Vec::new(),
-        adjectives: Vec::new(),
-        nouns: Vec::new(),
-        plural: None,
-        count: None,
-        counted: None,
-        all: false,
-        whole: None,
-        contents: None,
-        feature: None,
-        places: Vec::new(),
-        span,
-    }
-}
-
-/// A noun phrase under construction.
-#[derive(Debug)]
-struct Core {
-    pronoun: Option<Pronoun>,
-    positions: Vec<Position>,
-    adjectives: Vec<String>,
-    shared: Vec<(Vec<Position>, Vec<String>)>,
-    nouns: Vec<String>,
-    plural: Option<String>,
-    count: Option<u32>,
-    counted: Option<String>,
-    both: bool,
-    all: bool,
-    whole: Option<Box<Thing>>,
-    contents: Option<String>,
-    spot: Option<Position>,
-    article: bool,
-    kind: Kind,
-    span: Span,
-}
-
-impl Core {
-    fn new(span: Span) -> Self {
-        Core {
-            pronoun: None,
-            positions: Vec::new(),
-            adjectives: Vec::new(),
-            shared: Vec::new(),
-            nouns: Vec::new(),
-            plural: None,
-            count: None,
-            counted: None,
-            both: false,
-            all: false,
-            whole: None,
-            contents: None,
-            spot: None,
-            article: false,
-            kind: Kind::default(),
-            span,
-        }
-    }
-
-    fn finish(self) -> Thing {
-        if let Some(pronoun) = self.pronoun {
-            return (Noun::Pronoun(pronoun, self.span), Kind::default());
-        }
-        // `both` counts only before a plural; in `both the soup and the sauce` it announces the coordination.
-        let said = if self.both { Some(2) } else { self.count };
-        let count = said.filter(|n| *n > 1 && self.plural.is_some() && !self.all);
-        let counted = self.counted.filter(|_| count.is_some());
-        let plural = self.plural.filter(|_| said != Some(1));
-        // A spot that is itself a part of something goes by its own name: `the handle of the left`.
-        let spot = self.spot.map(|position| position.primitive().to_owned());
-        let phrase = Phrase {
-            positions: self.positions,
-            adjectives: self.adjectives,
-            nouns: if self.nouns.is_empty() { spot.into_iter().collect() } else { self.nouns },
-            plural,
-            count,
-            counted,
-            all: self.all,
-            whole: self.whole.map(|thing| Box::new(thing.0)),
-            contents: self.contents,
-            feature: None,
-            places: Vec::new(),
-            span: self.span,
-        };
-        (Noun::Phrase(phrase), self.kind)
-    }
-
-    fn finish_all(mut self) -> Vec<Thing> {
-        let shared = std::mem::take(&mut self.shared);
-        if shared.is_empty() {
-            return vec![self.finish()];
-        }
-        let (last, kind) = Core { plural: None, count: None, counted: None, both: false, ..self }.finish();
-        let with_modifiers = |(positions, adjectives): (Vec<Position>, Vec<String>)| match &last {
-            Noun::Phrase(phrase) => (Noun::Phrase(Phrase { positions, adjectives, ..phrase.clone() }), kind),
-            Noun::Pronoun(..) => (last.clone(), kind),
-        };
-        let mut things: Vec<Thing> = shared.into_iter().map(with_modifiers).collect();
-        things.push((last, kind));
-        things
-    }
-
-    /// Adds `of whole`: a part of something, a spot of something, or else what a vessel contains.
-    fn of(mut self, whole: Core) -> Self {
-        let span = self.span.to(whole.span);
-        if self.spot.is_some() || self.kind.part || whole.pronoun.is_some() || whole.nouns.is_empty() {
-            self.whole = Some(Box::new(whole.finish()));
-        } else {
-            let plural = whole.plural.or_else(|| whole.nouns.last().cloned());
-            let modifiers = whole.adjectives.into_iter().chain(whole.nouns.iter().rev().skip(1).rev().cloned());
-            self.contents = Some(modifiers.chain(plural).collect::<Vec<_>>().join(" "));
-        }
-        Core { span, ..self }
-    }
-
-    fn has_modifier(&self) -> bool {
-        !self.positions.is_empty() || !self.adjectives.is_empty()
-    }
 }
 
 fn chain(cursor: &mut Cursor, after: &str) -> Result<Core, InstructionError> {
@@ -341,8 +222,15 @@ fn read_modifier(cursor: &mut Cursor, core: &mut Core) -> bool {
     if is_open || ((entry.is_colour || entry.is_adjective) && (noun_follows || and_follows || entry.noun.is_none())) {
         core.adjectives.push(cursor.text(0).to_owned());
     } else if let Some(position) = entry.position {
-        if noun_follows || and_follows {
+        let position_follows = cursor.has(1, |e| e.position.is_some()) && core.nouns.is_empty();
+        if noun_follows || and_follows || position_follows {
             core.positions.push(position);
+        } else if !core.positions.is_empty() && core.adjectives.is_empty() {
+            // `the bottom right of the table`: two positions name a region, as a corner does.
+            core.nouns.push(position.primitive().to_owned());
+            core.kind = lexicon::noun("corner").unwrap_or_default();
+            cursor.advance();
+            return false;
         } else if core.has_modifier() {
             return false;
         } else {
@@ -390,7 +278,8 @@ fn read_noun(cursor: &mut Cursor, core: &mut Core) -> bool {
     let Some(entry) = cursor.entry(0).cloned() else {
         return false;
     };
-    if in_compound && (manner_length(cursor) > 0 || cursor.is_posture(0)) {
+    let is_place = cursor.preposition().is_some_and(|(_, length)| length > 1);
+    if in_compound && (is_place || manner_length(cursor) > 0 || cursor.is_posture(0)) {
         return false;
     }
     if joins_names(cursor, in_compound) {
@@ -441,7 +330,8 @@ fn read_noun(cursor: &mut Cursor, core: &mut Core) -> bool {
 /// Whether the next word is `or` between two names, or a number at the end of one (`connect four`).
 fn joins_names(cursor: &Cursor, in_compound: bool) -> bool {
     let is_last = cursor.ends(1) || cursor.preposition_at(1).is_some();
-    let numbered = cursor.has(0, |entry| entry.number.is_some()) && !cursor.is(0, "one") && is_last;
+    let is_step = cursor.is_stop(1) && cursor.starts_clause(2);
+    let numbered = cursor.has(0, |entry| entry.number.is_some()) && !cursor.is(0, "one") && is_last && !is_step;
     // `grape scented cup`: an adjective inside a name.
     let described = cursor.has(0, |entry| entry.is_adjective && entry.noun.is_none() && !entry.is_adverb);
     let labelled = cursor.is(0, "a") && (cursor.ends(1) || cursor.preposition_at(1).is_some());

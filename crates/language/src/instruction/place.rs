@@ -93,8 +93,8 @@ pub(super) fn target(
         (Place::Between(..) | Place::Other(..), Verb::Stack) => false,
         _ => true,
     };
-    // `into` and `onto` always say where something goes; what follows says where that is.
-    let inward = |mark: &Mark| fits(mark) && matches!(mark.preposition, Some(Preposition::Into | Preposition::Onto));
+    // `to`, `into` and `onto` always say where something goes; what follows says where that is.
+    let inward = |mark: &Mark| fits(mark) && mark.preposition.is_some_and(Preposition::is_directional);
     let upon = |mark: &Mark| match &mark.place {
         Place::Relative(relation, _) | Place::Implied(relation, _) => *relation != Relation::In,
         _ => false,

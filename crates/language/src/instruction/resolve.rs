@@ -9,6 +9,7 @@
 
 use super::discourse::{Discourse, Entity, Event, Role, pair};
 use super::error::InstructionError;
+use super::lexicon::Kind;
 use super::plan::Plan;
 use super::tree::{Clause, Instruction, Noun, Phrase, Place, Pronoun, Relation, Tool, Verb};
 use crate::diagnostic::Span;
@@ -28,8 +29,8 @@ pub fn resolve(instruction: &Instruction) -> Result<Plan, InstructionError> {
     }
 }
 
-/// Resolves the references of an instruction as far as possible. A clause whose references nothing explains is left out,
-/// unless its pronoun can stand for itself.
+/// Resolves the references of an instruction as far as possible. A pronoun that nothing explains stands for itself, as
+/// in `put "it" (in "box")`, and is a problem.
 ///
 /// # Errors
 /// When no clause is left: the first problem.
@@ -38,9 +39,12 @@ pub fn resolve_some(instruction: &Instruction) -> Result<(Plan, Vec<InstructionE
     let mut steps: Vec<Step> = Vec::new();
     let mut problems = Vec::new();
     for clause in &instruction.clauses {
-        match step(clause, &mut discourse) {
+        match step(clause, &mut discourse, false) {
             Ok(step) => steps.push(step),
-            Err(problem) => problems.push(problem),
+            Err(problem) => {
+                problems.push(problem);
+                steps.extend(step(clause, &mut discourse, true));
+            }
         }
     }
     if steps.is_empty() {
@@ -116,8 +120,9 @@ fn emit(group: &[Step]) -> Vec<Plan> {
     first.objects.iter().flat_map(each).collect()
 }
 
-fn step(clause: &Clause, discourse: &mut Discourse) -> Result<Step, InstructionError> {
-    let mut scene = Scene { discourse, landmarks: Vec::new(), said: Vec::new(), current: Vec::new(), naming: None };
+fn step(clause: &Clause, discourse: &mut Discourse, is_lenient: bool) -> Result<Step, InstructionError> {
+    let mut scene =
+        Scene { discourse, landmarks: Vec::new(), said: Vec::new(), current: Vec::new(), naming: None, is_lenient };
     for noun in &clause.objects {
         let entities = scene.noun(noun, Role::Object(clause.verb))?;
         scene.said.extend(entities);
@@ -172,6 +177,8 @@ struct Scene<'d> {
     current: Vec<Entity>,
     /// Nouns and adjectives of the thing being described, which `the block on the other one` refers to.
     naming: Option<(Vec<String>, Vec<String>)>,
+    /// Whether a pronoun without an antecedent stands for itself.
+    is_lenient: bool,
 }
 
 impl Scene<'_> {
@@ -193,13 +200,20 @@ impl Scene<'_> {
                 self.discourse.them().or_else(|| own().map(|entity| vec![entity.clone()]))
             }
         };
-        found.ok_or_else(|| no_antecedent(pronoun.word(), span))
+        let itself = || self.is_lenient.then(|| vec![unexplained(pronoun)]);
+        found.or_else(itself).ok_or_else(|| no_antecedent(pronoun.word(), span))
     }
 
     /// A reference where only one thing can stand: several become `both`.
     fn one(&mut self, noun: &Noun, role: Role) -> Result<Entity, InstructionError> {
         let at = self.landmarks.len();
-        let mut entities = self.noun(noun, role)?.into_iter();
+        let mut entities = self.noun(noun, role)?;
+        if let Noun::Phrase(Phrase { also, .. }) = noun {
+            for other in also {
+                entities.extend(self.noun(other, role)?);
+            }
+        }
+        let mut entities = entities.into_iter();
         let Some(first) = entities.next() else {
             return Err(no_antecedent("them", noun.span()));
         };
@@ -332,6 +346,21 @@ fn name(adjectives: &[String], nouns: &[String], plural: Option<&str>, phrase: &
         }
     }
     Plan::Text(name)
+}
+
+/// A pronoun that nothing explains, as a thing of that name.
+fn unexplained(pronoun: Pronoun) -> Entity {
+    let head = pronoun.word().to_owned();
+    Entity {
+        plan: Plan::Text(head.clone()),
+        nouns: vec![head.clone()],
+        head,
+        adjectives: Vec::new(),
+        kind: Kind::default(),
+        whole: None,
+        count: 1,
+        is_plural: pronoun != Pronoun::It,
+    }
 }
 
 fn no_antecedent(word: &str, span: Span) -> InstructionError {

@@ -47,7 +47,9 @@ pub(super) fn placing(
         let error = InstructionError::NoObject { after, found: cursor.found_at(length), span: cursor.span() };
         cursor.problem(error);
         cursor.skip(length);
-    } else if matches!(head.word.as_str(), "put" | "place" | "bring" | "transfer" | "relocate" | "deposit") {
+    } else if head.particle.is_none()
+        && matches!(head.word.as_str(), "put" | "place" | "bring" | "transfer" | "relocate" | "deposit")
+    {
         let hint = "add a place such as `on the plate` or `in the top drawer`";
         cursor.problem(InstructionError::NoTarget { verb: head.verb.primitive(), hint, span });
     }
@@ -70,7 +72,12 @@ pub(super) fn acting(cursor: &Cursor, head: &Head, segments: Vec<Segment>) -> Re
             !mark.is_source && ((is_place && (moved || directed)) || points)
         };
         // What is not a target belongs to the object, before or after it in the text.
-        let at = if is_pronoun { marks.iter().position(goes) } else { marks.iter().rposition(goes) };
+        let inward = |mark: &Mark| matches!(mark.preposition, Some(Preposition::Into | Preposition::Onto));
+        let at = match marks.iter().position(inward) {
+            Some(at) => Some(at),
+            None if is_pronoun => marks.iter().position(goes),
+            None => marks.iter().rposition(goes),
+        };
         let mut goal = head.direction.map(Place::Position);
         if let Some(at) = at.filter(|_| goal.is_none()) {
             let after = marks.split_off(at + 1);

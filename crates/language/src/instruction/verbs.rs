@@ -21,35 +21,37 @@ pub(super) enum Manner {
 pub(super) const ACTIONS: &[(Manner, &str)] = &[
     (
         Manner::Moving,
-        "pour insert hang throw toss sweep plug screw attach scoop load dump feed hand pass give serve spread sprinkle \
-         squirt spray drip thread slot stock pack mount install connect dock align fit stick tape glue clip pin tie \
-         wrap roll bounce kick shoot dunk flick fling guide ease lower brush scrape scatter send deliver carry dip \
-         soak submerge sort arrange distribute add transport tuck nest balance lean rest bury smear apply hook fasten \
-         link join deal wedge nudge swipe shift swing chuck discard dispose unload ladle spoon stuff squish drape \
-         suspend hitch buckle strap secure line separate spill drizzle trickle stamp slip reposition reorient orient \
-         center centre scoot",
+        "pour insert hang throw toss sweep plug screw attach scoop load dump feed hand pass give serve spread \
+         sprinkle squirt spray drip thread slot stock pack mount install connect dock align fit stick tape glue clip \
+         pin tie wrap roll bounce kick shoot dunk flick fling guide ease lower brush scrape scatter send deliver \
+         carry dip soak submerge sort arrange distribute add transport tuck nest balance lean rest bury smear apply \
+         hook fasten link join deal wedge nudge swipe shift swing chuck discard dispose unload ladle spoon stuff \
+         squish drape suspend hitch buckle strap secure line separate spill drizzle trickle stamp slip reposition \
+         reorient orient center centre scoot",
     ),
     (
         Manner::InPlace,
-        "fold unfold press rotate turn twist spin wipe clean wash rinse scrub dry dust mop vacuum polish sanitize flip \
-         invert tilt tip topple knock hit strike tap touch poke prod cut slice chop peel grate mash crush crack break \
-         tear rip stir mix whisk beat shake squeeze pinch unscrew loosen tighten unplug disconnect detach unhook \
-         unlatch latch lock unlock zip unzip button unbutton untie knot unwrap uncover cover unroll unpack empty fill \
-         water cook fry boil bake toast grill heat warm cool freeze thaw sauté saute season taste eat drink smell blow \
-         light ignite extinguish write draw paint erase sketch color colour read scan type click dial play strum ring \
-         measure weigh inspect check count find search locate look watch examine show point straighten flatten smooth \
-         crumple stretch bend unbend iron sew stitch weave braid unbraid sleeve unsleeve rake dig shovel hammer nail \
-         drill saw sand file pump inflate deflate hug pet stroke scratch massage comb catch dodge avoid bypass \
-         assemble disassemble build unstack collapse dismantle repair fix adjust reset toggle uncap cap cork uncork \
-         pop unseal seal use operate engage disengage trigger trace follow clear tidy organize organise declutter \
-         prepare make brew greet kiss dispense gather stop change replace swap exchange switch transform unclip \
-         unthread trim shave rub blend knead lace unlace crank wring hide staple punch label undo identify select \
-         choose complete finish perform execute create solve",
+        "fold unfold press rotate turn twist spin wipe clean wash rinse scrub dry dust mop vacuum polish sanitize \
+         flip invert tilt tip topple knock hit strike tap touch poke prod cut slice chop peel grate mash crush crack \
+         break tear rip stir mix whisk beat shake squeeze pinch unscrew loosen tighten unplug disconnect detach \
+         unhook unlatch latch lock unlock zip unzip button unbutton untie knot unwrap uncover cover unroll unpack \
+         empty fill water cook fry boil bake toast grill heat warm cool freeze thaw sauté saute season taste eat \
+         drink smell blow light ignite extinguish write draw paint erase sketch color colour read scan type click \
+         dial play strum ring charge recharge refill flush decorate sharpen unfasten unbuckle untangle disinfect \
+         eject snap slap steer tow wind unwind crumble shred snip carve dice mince drain strain sift roast steam \
+         sear garnish unbox unpin measure weigh inspect check count find search locate look watch examine show point \
+         straighten flatten smooth crumple stretch bend unbend iron sew stitch weave braid unbraid sleeve unsleeve \
+         rake dig shovel hammer nail drill saw sand file pump inflate deflate hug pet stroke scratch massage comb \
+         catch dodge avoid bypass assemble disassemble build unstack collapse dismantle repair fix adjust reset \
+         toggle uncap cap cork uncork pop unseal seal use operate engage disengage trigger trace follow clear tidy \
+         organize organise declutter prepare make brew greet kiss dispense gather stop change replace swap exchange \
+         switch transform unclip unthread trim shave rub blend knead lace unlace crank wring hide staple punch label \
+         undo identify select choose complete finish perform execute create solve",
     ),
     (
         Manner::Alone,
         "wave clap dance wait stand sit walk trot bow nod jump sleep pause salute squat crouch kneel pace bound stay \
-         home idle relax",
+         idle relax",
     ),
 ];
 
@@ -92,7 +94,8 @@ pub(super) const FILLERS: &[&[&str]] = &[
 
 /// Words that may come before the first verb: `the robot should`, `could you please`, `your task is to`.
 pub(super) const PREAMBLE: &str = "the a robot you i we it please your my our task goal is should must shall will can could would like want need \
-     needs have has try to lets let us now instruction command okay ok hey hi hello kindly be able arm";
+     needs have has try to lets let us now instruction command okay ok hey hi hello kindly be able arm gripper \
+     manipulator agent person he she";
 
 /// Verbs. A second word is a particle: it follows the verb at once or comes after the object (`turn the stove on`).
 pub(super) const VERBS: &[(&str, Option<&str>, Verb)] = &[

@@ -89,7 +89,7 @@ pub(super) const NOUNS: &[(Kind, &str)] = &[
          cord wire connector adapter joystick controller chess checker jenga tile clamp vise tweezers allen hex \
          sunglasses goggles helmet mask bandage sanitizer spray paint canvas crayon chalk highlighter sticker label \
          person human user friend patient child baby dog cat toothbrush toothpaste lotion comb razor medicine pill \
-         object item thing pile kitchen dining coke pepsi oat cupcake muffin waffle pancake wall loaf oatmeal",
+         object item thing pile home kitchen dining coke pepsi oat cupcake muffin waffle pancake wall loaf oatmeal",
     ),
 ];
 
@@ -115,8 +115,8 @@ pub(super) const IRREGULAR_PLURALS: &[(&str, &str)] = &[
 ];
 
 /// Colours: two of them around `and` are one description (`yellow and white mug`).
-pub(super) const COLOURS: &str = "black white red green blue yellow orange purple pink brown grey gray beige golden gold silver turquoise teal cyan \
-     magenta violet maroon navy tan khaki";
+pub(super) const COLOURS: &str = "black white red green blue yellow orange purple pink brown grey gray beige golden gold silver turquoise teal \
+     cyan magenta violet maroon navy tan khaki";
 
 /// Other adjectives: shade, pattern, material, size, shape, state.
 pub(super) const ADJECTIVES: &str = "dark light bright pale striped spotted dotted checkered patterned plain colorful colourful transparent clear \
@@ -128,11 +128,11 @@ pub(super) const ADJECTIVES: &str = "dark light bright pale striped spotted dott
      measuring chopping drying washing rolling reading sparkling olive soy akita stuffed decorative electric other \
      same sugary chefmate salted double single hand sliding grasped stacked remaining correct given edible raw fried \
      boiled cooked roasted toasted baked peeled chopped cracked broken crumpled wrinkled folded spilled washed used \
-     thrown gathered sweet sour bitter spicy allen shaped scented colored coloured matching matched different various \
-     first second third fourth last next whole loose tight inner outer portable digital wireless sticky crispy fluffy \
-     fuzzy toy lego felt woolen knitted silicone tin foam acrylic wavy twisted bent straight pointed triangular \
-     hexagonal cylindrical conical spherical cubic holding watering sewing soldering farthest closest biggest largest \
-     smallest tallest shortest longest heaviest bright dim";
+     thrown gathered sweet sour bitter spicy allen shaped scented colored coloured matching matched different \
+     various first second third fourth last next whole loose tight inner outer portable digital wireless sticky \
+     crispy fluffy fuzzy toy lego felt woolen knitted silicone tin foam acrylic wavy twisted bent straight pointed \
+     triangular hexagonal cylindrical conical spherical cubic holding watering sewing soldering farthest closest \
+     biggest largest smallest tallest shortest longest heaviest bright dim";
 
 /// Where among its like a thing is, as adjective or noun.
 pub(super) const POSITIONS: &[(&str, Position)] = &[
@@ -179,6 +179,10 @@ pub(super) const POSITIONS: &[(&str, Position)] = &[
 pub(super) const PREPOSITIONS: &[(&[&str], Preposition)] = &[
     (&["in", "between"], Preposition::Between),
     (&["next", "to"], Preposition::NextTo),
+    (&["closest", "to"], Preposition::NextTo),
+    (&["closer", "to"], Preposition::NextTo),
+    (&["furthest", "from"], Preposition::Other("furthest from")),
+    (&["farthest", "from"], Preposition::Other("furthest from")),
     (&["close", "to"], Preposition::NextTo),
     (&["near", "to"], Preposition::NextTo),
     (&["adjacent", "to"], Preposition::NextTo),
@@ -229,9 +233,12 @@ pub(super) const PREPOSITIONS: &[(&[&str], Preposition)] = &[
 ];
 
 /// Words that belong to the grammar itself and are no verb, noun, adjective, position or preposition.
-pub(super) const FUNCTION_WORDS: &str = "the a an this that these those my your some its their and then after it them they both of one ones up down away \
-     there which is are all times time once twice upright sideways clockwise counterclockwise anticlockwise upside next close adjacent out for every each any or with using until while \
-     so order together apart aside not without every everything each other another degrees degree to";
+pub(super) const FUNCTION_WORDS: &str = "the a an this that these those my your some its their and then after it them they both of one ones up down \
+     away there which is are all times time once twice upright sideways clockwise counterclockwise anticlockwise \
+     upside next close adjacent out for except every each any or with using until while so order together apart \
+     aside not without everything other another degrees degree to if when where because but unless before as such \
+     than instead what who whose how why since although though during was were be been being am does do did has \
+     have had could should would shall might must no nor neither either here very too only even";
 
 /// Words that may stand at either end of a clause and change nothing.
 pub(super) const ADVERBS: &str = "please now first finally also carefully gently slowly quickly again lastly afterwards just fully completely \
@@ -254,8 +261,8 @@ pub(super) const BODY: &str = "arm gripper effector robot";
 
 /// Articles and prepositions of other languages, which tell them from English where no English one is around.
 pub(super) const FOREIGN: &str = "le la les une des du dans sur sous avec et au aux der das den dem ein eine einen und auf mit zum zur el los las \
-     un una con sobre del al il lo gli nel nella sul sulla os em com um uma na het een op naar ett och på di da e y de \
-     en tiroir puis dann luego";
+     un una con sobre del al il lo gli nel nella sul sulla os em com um uma na het een op naar ett och på di da e y \
+     de en tiroir puis dann luego";
 
 /// Counting words.
 pub(super) const NUMBERS: &[(&str, u32)] = &[
