@@ -95,7 +95,8 @@ fn compared(heeds: bool) -> Comparison {
         discount: DISCOUNT,
         predicts_returns: true,
     };
-    let layout = ActionLayout { width: 2, groups: Vec::new(), grippers: Vec::new(), ..ActionLayout::libero() };
+    let mut layout = ActionLayout { width: 2, grippers: Vec::new(), ..ActionLayout::libero() };
+    layout.groups[0].columns = vec![0, 1];
     let episodes = Episodes {
         spans: &spans,
         held_out: &held_out,

@@ -85,7 +85,7 @@ impl TrainedHead for Emitter {
         let beam = BeamConfig { tokens: self.config().tokens, ..data.settings.beam };
         let mut programs = Vec::with_capacity(frames.len());
         for chunk in frames.chunks(CHUNK) {
-            let batch = data.samples.emitter_batch(data.table, chunk, self.config().words)?;
+            let batch = data.samples.emitter_batch(data.table, chunk, self.config())?;
             let emissions = self.emit(&batch.condition, data.bound, &mut checker, &beam)?;
             programs.extend(best(&emissions));
         }
@@ -153,11 +153,13 @@ impl Counted {
 fn token_counts(emitter: &Emitter, data: &WakeData<'_>, frames: &[usize]) -> Result<TokenCounts> {
     let mut counts = TokenCounts::default();
     for chunk in frames.chunks(CHUNK) {
-        let batch = data.samples.emitter_batch(data.table, chunk, emitter.config().words)?;
+        let batch = data.samples.emitter_batch(data.table, chunk, emitter.config())?;
         let correct: Vec<Vec<f32>> = emitter.token_scores(&batch)?.correct.to_vec2()?;
         for (frame, correct) in chunk.iter().zip(correct) {
             let target = data.samples.target(*frame);
             let mut in_task = true;
+            // What the model has no room for cannot be written.
+            let correct = correct.into_iter().chain(std::iter::repeat(0.0));
             for ((id, is_number), correct) in target.ids.iter().zip(&target.numbers).zip(correct) {
                 let kind = match (in_task, is_number) {
                     (true, _) => &mut counts.task,
@@ -218,13 +220,13 @@ impl Objective for EmitterObjective<'_> {
     }
 
     fn loss(&self, frames: Vec<usize>) -> models::Result<Loss> {
-        self.model.loss(&self.samples.emitter_batch(self.table, &frames, self.model.config().words)?)
+        self.model.loss(&self.samples.emitter_batch(self.table, &frames, self.model.config())?)
     }
 
     fn evaluate(&self) -> models::Result<BTreeMap<String, f64>> {
         let (mut nats, mut right, mut count) = (0.0, 0.0, 0.0);
         for frames in every(&self.samples.held_out, GLANCE).chunks(CHUNK) {
-            let batch = self.samples.emitter_batch(self.table, frames, self.model.config().words)?;
+            let batch = self.samples.emitter_batch(self.table, frames, self.model.config())?;
             let scores = self.model.token_scores(&batch)?;
             let sum = |x: &Tensor| -> models::Result<f64> { Ok(f64::from(x.sum_all()?.to_scalar::<f32>()?)) };
             nats += sum(&scores.nats)?;

@@ -9,7 +9,7 @@ use candle_core::Tensor;
 use dataset::{EpisodeId, FragmentIndex};
 use models::FragmentTable;
 use models::decoder::{self, DecoderBatch, DecoderConfig, term_tensor};
-use models::emitter::{self, EmitterBatch, WordVocabulary, token_tensor, word_tensor};
+use models::emitter::{self, EmitterBatch, EmitterConfig, WordVocabulary, token_tensor, word_tensor};
 use models::vocabulary::{Encoded, Vocabulary};
 
 use crate::cycle::corpus::Written;
@@ -89,15 +89,22 @@ impl Samples {
         frames.map(|frame| self.target(frame).ids.len()).max().unwrap_or(0)
     }
 
-    /// What the emitter learns at some frames; `words` is how many of an instruction it reads.
-    pub fn emitter_batch(&self, table: &FragmentTable, frames: &[usize], words: usize) -> models::Result<EmitterBatch> {
+    /// What the emitter learns at some frames, as far as it has room for words and tokens.
+    pub fn emitter_batch(
+        &self,
+        table: &FragmentTable,
+        frames: &[usize],
+        config: &EmitterConfig,
+    ) -> models::Result<EmitterBatch> {
         let seen = Seen::new(table, frames)?;
         let instructions: Vec<Vec<u32>> =
             frames.iter().map(|frame| self.instructions[self.instruction_of[*frame] as usize].clone()).collect();
-        let words = word_tensor(&instructions, words, table.device())?;
+        let words = word_tensor(&instructions, config.words, table.device())?;
+        let mut targets = self.targets(frames);
+        targets.iter_mut().for_each(|ids| ids.truncate(config.tokens));
         Ok(EmitterBatch {
             condition: emitter::Condition { words, features: seen.features, states: Some(seen.states) },
-            tokens: token_tensor(&self.targets(frames), table.device())?,
+            tokens: token_tensor(&targets, table.device())?,
         })
     }
 }
