@@ -14,6 +14,9 @@ const RELATIVE: f64 = 0.25;
 /// A gain counts if the action explains this share of the change.
 const LEAST_GAIN: f64 = 0.05;
 
+/// An axis of a rotation has a gain of its own if the action explains this share of its turns.
+const CLEAR_TURN: f64 = 0.5;
+
 /// Actions may leave the range of the state by this share of it and still be positions.
 const MARGIN: f64 = 0.2;
 
@@ -247,10 +250,15 @@ fn hint(kind: GroupKind, tags: &[&Tag]) -> Option<Hint> {
 }
 
 /// The change of the state per unit of action and frame, for each action column; `turns` are those of a rotation.
+///
+/// The three axes of a rotation have the same controller. One that is disturbed more than it is commanded, so that little
+/// of its turns is explained, has the gain of the axis that is explained best.
 pub(super) fn gains(columns: usize, measured: &Measured, turns: &[Option<Fit>]) -> Vec<f64> {
     let sound = |fit: Fit| (fit.explained >= LEAST_GAIN && fit.slope.is_finite()).then_some(fit.slope);
+    let best = turns.iter().flatten().copied().max_by(|one, other| one.explained.total_cmp(&other.explained));
+    let turn = |fit: &Option<Fit>| fit.filter(|fit| fit.explained >= CLEAR_TURN).or(best).and_then(sound);
     let of = |place: usize| match place.checked_sub(3).and_then(|axis| turns.get(axis)) {
-        Some(fit) => fit.and_then(sound),
+        Some(fit) => turn(fit),
         None => measured.change.get(place).copied().flatten().and_then(sound),
     };
     (0..columns).map(|place| of(place).unwrap_or(1.0)).collect()

@@ -44,6 +44,9 @@ const LEAST_SPREAD: f64 = 0.01;
 /// Actions that are so many times larger or smaller than the state are not positions in the state's unit.
 const OTHER_UNIT: f64 = 3.0;
 
+/// How many times the usual weight a block has at most.
+const MOST_WEIGHT: f64 = 10.0;
+
 /// How well one signal explains another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Fit {
@@ -187,9 +190,12 @@ impl<'a> Samples<'a> {
             let moving: Vec<&Sums> = sums.iter().filter(|sums| sums.moves(least_given, least_found)).collect();
             let blocks = moving.len() as f64 / self.blocks as f64;
             let frames: f64 = moving.iter().map(|sums| sums.count).sum();
-            let middle = |of: fn(&Sums) -> f64| median(moving.iter().map(|sums| of(sums)).collect());
-            let enough = frames >= LEAST_FRAMES as f64;
-            enough.then(|| Fit { explained: middle(Sums::explained), slope: middle(Sums::slope), lag, blocks })
+            let explained = median(moving.iter().map(|sums| (sums.explained(), 1.0)).collect());
+            // Large motions say more about a slope than small ones, but no block says everything.
+            let usual = median(moving.iter().map(|sums| (sums.variances().0, 1.0)).collect());
+            let weight = |sums: &Sums| sums.variances().0.min(MOST_WEIGHT * usual);
+            let slope = median(moving.iter().map(|sums| (sums.slope(), weight(sums))).collect());
+            (frames >= LEAST_FRAMES as f64).then_some(Fit { explained, slope, lag, blocks })
         };
         let fits = self.lags.iter().filter_map(|lag| of_lag(*lag));
         fits.reduce(|best, fit| if fit.explained.abs() > best.explained.abs() + 1e-9 { fit } else { best })
@@ -204,13 +210,20 @@ pub(super) fn quantiles(values: impl Iterator<Item = f64>, shares: [f64; 2]) -> 
     Some(shares.map(|share| values[(share * last as f64).round() as usize]))
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() % 2 {
-        0 if middle > 0 => (values[middle - 1] + values[middle]) / 2.0,
-        _ => values.get(middle).copied().unwrap_or_default(),
+/// The value in the middle of values with weights; 0 of none.
+fn median(mut weighted: Vec<(f64, f64)>) -> f64 {
+    weighted.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let half = weighted.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
+    let mut below = 0.0;
+    for (at, (value, weight)) in weighted.iter().enumerate() {
+        below += weight;
+        match weighted.get(at + 1) {
+            Some((next, _)) if below == half => return (value + next) / 2.0,
+            _ if below >= half => return *value,
+            _ => {}
+        }
     }
+    0.0
 }
 
 /// Sums for a line of least squares, about the first values so that nothing cancels.
@@ -279,6 +292,7 @@ mod tests {
         let values = (0..=100).map(f64::from).chain([f64::NAN, f64::INFINITY]);
         assert_eq!(quantiles(values, [0.05, 0.5]), Some([5.0, 50.0]));
         assert_eq!(quantiles([f64::NAN].into_iter(), [0.0, 1.0]), None);
-        assert_eq!((median(vec![3.0, 1.0]), median(vec![])), (2.0, 0.0));
+        assert_eq!((median(vec![(3.0, 1.0), (1.0, 1.0)]), median(vec![])), (2.0, 0.0));
+        assert_eq!(median(vec![(1.0, 1.0), (5.0, 4.0), (2.0, 1.0)]), 5.0);
     }
 }
