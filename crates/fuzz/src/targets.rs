@@ -68,7 +68,7 @@ impl World {
     /// The primitives alone.
     fn without_library() -> World {
         let mut store = TermStore::new();
-        let signature = Signature::general(&mut store);
+        let signature = Signature::standard(&mut store);
         World { store, signature }
     }
 

@@ -91,6 +91,9 @@ fn the_primitives_of_general_verbs_are_declared_apart() {
     let error = instruction::program("fold the towel", &mut store, &signature);
     assert_eq!(error, Err(InstructionError::NoPrimitive { name: "act_on" }));
     let mut signature = signature;
+    let needs = |text: &str| instruction::plan(text).is_ok_and(|plan| plan.is_general());
+    assert!(needs("put all the toys in the box") && needs("open the drawer with the left hand"));
+    assert!(!needs("put the bowl on the plate and close the drawer twice"));
     signature.declare_general(&mut store);
     assert!(instruction::program("fold the towel", &mut store, &signature).is_ok());
 }
@@ -197,6 +200,16 @@ fn another_language_is_a_clear_error() {
     }
     assert!(instruction::partial("nimm Klotz").is_err());
     assert_eq!(plan("pick up the jalapeño"), r#"pick "jalapeño""#);
+}
+
+#[test]
+fn long_texts_are_read_in_time() {
+    for piece in
+        ["use the cup to ", "with the cup, ", "in the cup ", "frobnicate the ", "put it, on it, ", "each other and "]
+    {
+        let text = piece.repeat(instruction::MAX_WORDS / (piece.split_whitespace().count() + 2));
+        let _ = instruction::partial(&text);
+    }
 }
 
 #[test]

@@ -156,7 +156,8 @@ pub(super) fn type_text() -> Target {
 
 /// Instructions in English.
 pub(super) fn instruction() -> Target {
-    let world = World::new();
+    let mut world = World::new();
+    world.signature.declare_general(&mut world.store);
     let mut words: Vec<String> = instruction::lexicon_words().map(String::from).collect();
     words.extend(
         ["it", "them", "'s", ",", ".", "KITCHEN_SCENE3", "_", "demo", "bowls", "flurb", "é", "'"].map(String::from),

@@ -44,7 +44,7 @@ pub(super) fn clause(cursor: &mut Cursor, before: &[Clause]) -> Result<Vec<Claus
     let times = times(cursor);
     let span = cursor.span_from(start);
     for clause in &mut clauses {
-        clause.times = times;
+        clause.times = clause.times.max(times);
         clause.span = span;
     }
     if let Some(first) = clauses.first_mut() {
@@ -256,7 +256,7 @@ pub(super) fn alone(head: Head, span: Span) -> Clause {
         target: None,
         sources: Vec::new(),
         tool: None,
-        times: 1,
+        times: head.times,
         span,
     }
 }
@@ -274,6 +274,7 @@ fn tail(
         if manners(cursor, head) {
             continue;
         }
+        head.times = head.times.max(times(cursor));
         let start = cursor.at();
         if head.follows && head.verb.takes_target() && cursor.is(0, "in") && cursor.ends(1) {
             // `open the oven, then slide the tray in`: the thing that was opened goes unsaid.

@@ -26,6 +26,8 @@ pub(super) struct Head {
     pub(super) particle: Option<String>,
     /// Whether a clause came before, so that the object may go unsaid.
     pub(super) follows: bool,
+    /// How often.
+    pub(super) times: u32,
 }
 
 impl Head {
@@ -47,7 +49,17 @@ impl Head {
     /// A verb without anything around it.
     pub(super) fn plain(word: String, verb: Verb, manner: Manner) -> Head {
         let name = word.clone();
-        Head { word, verb, manner, name, is_qualified: false, direction: None, particle: None, follows: false }
+        Head {
+            word,
+            verb,
+            manner,
+            name,
+            is_qualified: false,
+            direction: None,
+            particle: None,
+            follows: false,
+            times: 1,
+        }
     }
 }
 
@@ -61,13 +73,24 @@ pub(super) fn head(cursor: &mut Cursor, follows: bool) -> Result<Head, Instructi
     }
     if cursor.is_unknown_verb(0) {
         // A noun in the place of a verb is one: `pot the ball`.
-        if !lexicon::entry(cursor.text(0)).is_known() {
+        let is_noun = lexicon::entry(cursor.text(0)).is_known();
+        if !is_noun {
             let error = cursor.no_verb();
             cursor.problem(error);
         }
+        let manner = if is_noun { Manner::Moving } else { Manner::InPlace };
         let word = cursor.text(0).to_owned();
         cursor.advance();
-        return Ok(Head { follows, ..Head::plain(word, Verb::Act, Manner::Moving) });
+        return Ok(Head { follows, ..Head::plain(word, Verb::Act, manner) });
+    }
+    if cursor.is_unknown_verb(1) && !cursor.has(0, |entry| entry.is_verb) && !lexicon::entry(cursor.text(0)).is_known()
+    {
+        // A compound of which no word is a verb of the lexicon: `fist bump the human`.
+        let error = cursor.no_verb();
+        cursor.problem(error);
+        let word = format!("{} {}", cursor.text(0), cursor.text(1));
+        cursor.skip(2);
+        return Ok(Head { follows, ..Head::plain(word, Verb::Act, Manner::InPlace) });
     }
     let Some(entry) = cursor.entry(0).cloned().filter(|entry| entry.is_verb) else {
         return Err(cursor.no_verb());

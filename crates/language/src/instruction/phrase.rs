@@ -291,7 +291,7 @@ fn read_noun(cursor: &mut Cursor, core: &mut Core) -> bool {
         return true;
     }
     let noun = match entry.noun {
-        None if !in_compound => open_noun(cursor, core, &entry),
+        None if !in_compound || continues_name(cursor, &entry) => open_noun(cursor, core, &entry),
         noun => noun,
     };
     if let Some(noun) = noun {
@@ -338,9 +338,15 @@ fn joins_names(cursor: &Cursor, in_compound: bool) -> bool {
     in_compound && (labelled || ((cursor.is(0, "or") || described) && noun_ahead(cursor, 1)) || numbered)
 }
 
+/// Whether an action after a noun names a thing with it: `trail mix`, before a place.
+fn continues_name(cursor: &Cursor, entry: &Entry) -> bool {
+    let is_place = cursor.preposition_at(1).is_some_and(|(_, length)| cursor.starts_noun(1 + length));
+    entry.action.is_some() && !entry.is_substantive() && is_place
+}
+
 /// A word that is no noun in the lexicon and stands where only a noun can: `from the stack`, `a turn`.
 fn open_noun(cursor: &Cursor, core: &Core, entry: &Entry) -> Option<NounEntry> {
-    let asked_for = core.article || core.all || core.count.is_some() || core.has_modifier();
+    let asked_for = core.article || core.all || core.count.is_some() || core.has_modifier() || !core.nouns.is_empty();
     let possible = entry.is_verb && entry.position.is_none() && !entry.is_adverb;
     (asked_for && possible).then(|| NounEntry {
         kind: lexicon::noun(cursor.text(0)).unwrap_or_default(),

@@ -88,7 +88,8 @@ pub(super) fn target(
         _ if mark.is_source => false,
         (Place::Position(_), _) => false,
         (Place::Relative(relation, _) | Place::Implied(relation, _), Verb::Stack) => {
-            matches!(relation, Relation::On | Relation::OnTopOf | Relation::In)
+            let nests = *relation == Relation::In && mark.preposition.is_some_and(Preposition::is_directional);
+            nests || matches!(relation, Relation::On | Relation::OnTopOf)
         }
         (Place::Between(..) | Place::Other(..), Verb::Stack) => false,
         _ => true,

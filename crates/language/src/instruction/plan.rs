@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::error::InstructionError;
-use crate::signature::Signature;
+use crate::signature::{GENERAL_PRIM_TYPES, Signature};
 use crate::term::{TermId, TermStore};
 
 /// A program in the vocabulary of the signature. [`Display`](fmt::Display) writes the concrete syntax.
@@ -39,6 +39,19 @@ impl Plan {
             Plan::Text(_) => 1,
             Plan::Call(_, plans) | Plan::Seq(plans) => 1 + plans.iter().map(Plan::size).sum::<usize>(),
             Plan::Repeat(plan, _) => 1 + plan.size(),
+        }
+    }
+
+    /// Whether it calls a primitive of general instructions, so that its signature needs
+    /// [`declare_general`](Signature::declare_general).
+    pub fn is_general(&self) -> bool {
+        match self {
+            Plan::Text(_) => false,
+            Plan::Call(name, plans) => {
+                GENERAL_PRIM_TYPES.iter().any(|(general, _, _)| general == name) || plans.iter().any(Plan::is_general)
+            }
+            Plan::Seq(plans) => plans.iter().any(Plan::is_general),
+            Plan::Repeat(plan, _) => plan.is_general(),
         }
     }
 

@@ -52,18 +52,20 @@ pub(super) fn nearest(word: &str, class: Class) -> Option<&'static str> {
 /// The word of a class that an unknown word surely is.
 pub(super) fn correction(word: &str, class: Class) -> Option<&'static str> {
     let letters: Vec<char> = word.chars().collect();
-    let longest = match class {
-        Class::Verb | Class::Grammar => 3,
-        Class::Nominal => 5,
+    // A swap shows in short words, a dropped letter only in longer ones.
+    let (shortest, shortest_drop) = match class {
+        Class::Verb => (3, 5),
+        Class::Grammar => (3, 3),
+        Class::Nominal => (5, 6),
     };
-    if letters.len() < longest || letters.len() > 24 || word.chars().any(|c| c.is_ascii_digit()) {
+    if letters.len() < shortest || letters.len() > 24 || word.chars().any(|c| c.is_ascii_digit()) {
         return None;
     }
     let is_slip = |spelling: &[char]| {
         let same_start = spelling.first() == letters.first();
         let swapped = spelling.len() == letters.len() && edit_cost(&letters, spelling) == SWAP;
         let dropped = spelling.len().abs_diff(letters.len()) == 1
-            && letters.len() >= longest + usize::from(class == Class::Nominal)
+            && letters.len() >= shortest_drop
             && edit_cost(&letters, spelling) == EDIT;
         // `plates` is a plural, not a slip for `plate`.
         let inflected = letters.len() > spelling.len() && matches!(letters.last(), Some('s' | 'd' | 'r' | 'y'));
@@ -137,6 +139,7 @@ mod tests {
             ("platic", Class::Nominal, Some("plastic")),
             ("pikc", Class::Verb, Some("pick")),
             ("onn", Class::Grammar, Some("on")),
+            ("fist", Class::Verb, None),
             ("gizmo", Class::Nominal, None),
             ("clamps", Class::Nominal, None),
             ("panel", Class::Nominal, None),

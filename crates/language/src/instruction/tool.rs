@@ -8,7 +8,6 @@ use super::lexicon;
 use super::phrase::things;
 use super::place::{Mark, is_grip, landmark_of, marks};
 use super::tree::{Clause, Noun, Phrase, Tool, Verb};
-use super::verbs::Manner;
 
 /// What comes before the verb of a clause.
 #[derive(Default)]
@@ -78,7 +77,7 @@ pub(super) fn with(
                 && (!noun.kind().part || phrase.adjectives.is_empty())
         }
     };
-    let is_action = head.verb == Verb::Act && head.manner == Manner::InPlace;
+    let is_action = head.verb == Verb::Act;
     let host = match marks.last_mut() {
         Some(mark) => landmark_of(&mut mark.place),
         None => objects.last_mut(),

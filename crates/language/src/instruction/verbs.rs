@@ -31,7 +31,7 @@ pub(super) const ACTIONS: &[(Manner, &str)] = &[
     ),
     (
         Manner::InPlace,
-        "fold unfold press rotate turn twist spin wipe clean wash rinse scrub dry dust mop vacuum polish sanitize \
+        "fold unfold press rotate turn twist spin wipe clean wash rinse scrub dry dust mop vacuum polish sanitize sterilize \
          flip invert tilt tip topple knock hit strike tap touch poke prod cut slice chop peel grate mash crush crack \
          break tear rip stir mix whisk beat shake squeeze pinch unscrew loosen tighten unplug disconnect detach \
          unhook unlatch latch lock unlock zip unzip button unbutton untie knot unwrap uncover cover unroll unpack \
