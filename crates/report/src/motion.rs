@@ -29,7 +29,7 @@ pub struct Skill {
     /// z up. `None` where the dataset does not name its position columns.
     #[serde(default, deserialize_with = "json_number::place")]
     pub displacement: Option<[f64; 3]>,
-    /// Mean change of the gripper's opening in metres, negative when it closes.
+    /// Mean change of the gripper's opening as a share of its range, negative when it closes.
     pub gripper: Option<f64>,
     /// Example segments with pictures, the most typical first. Three examples of five pictures each fit the page well.
     pub examples: Vec<Example>,

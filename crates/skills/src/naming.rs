@@ -2,7 +2,7 @@
 //!
 //! `skill_2 · lift 16 cm`, `skill_0 · close gripper`, `skill_5 · move 12 cm forward and up, gripper closed`: the first part
 //! is the primitive of the language, so names differ even if motions do not. The second part says what was measured and
-//! nothing else: it says less where columns of the robot are not known, and is missing where none is.
+//! nothing else: of a robot that is moved by its joints it says which part moves, and it is missing where nothing is known.
 //!
 //! Directions are those of REP 103: x forward, y left, z up.
 
@@ -36,8 +36,14 @@ pub struct SkillMotion {
     pub opening: Option<f64>,
     /// The same as a share of the range of all openings.
     pub opening_share: Option<f64>,
-    /// Whether the gripper is commanded to close.
+    /// Whether the gripper is commanded to close, if there is one.
     pub closed: Option<bool>,
+    /// The parts of the robot that move, where it is not known by how many metres.
+    #[serde(default)]
+    pub parts: Vec<String>,
+    /// Of a robot with several grippers, each with whether it is commanded to close.
+    #[serde(default)]
+    pub grippers: Vec<(String, bool)>,
 }
 
 /// The name of a skill for people: its primitive, and its motion in words where that is known.
@@ -55,16 +61,23 @@ impl SkillMotion {
             return None;
         }
         let moved = self.displacement.zip(self.distance);
-        let travel = moved.filter(|(_, distance)| *distance >= STILL).map(|(by, distance)| self.travel(by, distance));
+        let travel = match moved {
+            Some((by, distance)) if distance >= STILL => Some(self.travel(by, distance)),
+            None if !self.parts.is_empty() => {
+                let parts: Vec<&str> = self.parts.iter().map(String::as_str).collect();
+                Some(format!("move {}", listed(&parts)))
+            }
+            _ => None,
+        };
         let gripping = match self.opening_share {
             Some(share) if share <= -GRIPPED => Some(["close gripper", "closing the gripper"]),
             Some(share) if share >= GRIPPED => Some(["open gripper", "opening the gripper"]),
             _ => None,
         };
+        let word = |closed: bool| if closed { "closed" } else { "open" };
         let state = match self.closed {
-            Some(true) => ", gripper closed",
-            Some(false) => ", gripper open",
-            None => "",
+            Some(closed) => format!(", gripper {}", word(closed)),
+            None => self.grippers.iter().map(|(name, closed)| format!(", {name} {}", word(*closed))).collect(),
         };
         Some(match (travel, gripping, moved) {
             (None, Some([alone, _]), _) => alone.to_owned(),
@@ -121,6 +134,7 @@ mod tests {
             opening: Some(opening_share * 0.08),
             opening_share: Some(opening_share),
             closed: Some(closed),
+            ..SkillMotion::default()
         }
     }
 
@@ -147,6 +161,15 @@ mod tests {
         assert_eq!(still.words().unwrap(), "gripper closed");
         assert_eq!(SkillMotion { closed: None, ..still }.words(), None);
         assert_eq!(SkillMotion { segments: 0, ..known.clone() }.words(), None);
+        // A robot that is moved by its joints: which part, and what its grippers do.
+        let arms = SkillMotion {
+            parts: vec!["left arm".to_owned(), "right arm".to_owned()],
+            grippers: vec![("left gripper".to_owned(), true), ("right gripper".to_owned(), false)],
+            segments: 2,
+            ..SkillMotion::default()
+        };
+        let words = "move left arm and right arm, left gripper closed, right gripper open";
+        assert_eq!(arms.words().unwrap(), words);
         // Segments that go different ways have no direction in the mean.
         let spread = SkillMotion { distance: Some(0.3), ..known };
         assert_eq!(spread.words().unwrap(), "move 30 cm in different directions, gripper closed");

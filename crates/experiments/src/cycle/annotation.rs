@@ -83,7 +83,7 @@ pub fn named_skills(prepared: &Prepared, demonstrations: &Demonstrations, corpus
             members[call.skill.0].push(segment.clone());
         }
     }
-    named(&prepared.source.dataset, &prepared.robot(), &corpus.alphabet.skills, &members)
+    named(&prepared.source.dataset, &prepared.robot(), &corpus.alphabet, &members)
 }
 
 /// Says which skill a segment is that the run has not seen.
@@ -201,7 +201,7 @@ impl RunSkills {
             Some(run) => run.skills.clone(),
             None => {
                 notes.push("the run does not name its skills, so names are made from this dataset".to_owned());
-                named(dataset, &RobotLayout::of(dataset), skills, &members)
+                named(dataset, &RobotLayout::of(dataset), &self.alphabet, &members)
             }
         };
         notes.extend(self.other_rate(dataset));
@@ -249,14 +249,27 @@ fn placed(known: &[(usize, usize)], frames: &Range<usize>) -> Vec<(Range<usize>,
 }
 
 /// Names of skills from the motion of their segments.
-fn named(dataset: &Dataset, robot: &RobotLayout, skills: &[Skill], members: &[Vec<Range<usize>>]) -> Vec<NamedSkill> {
+fn named(
+    dataset: &Dataset,
+    robot: &RobotLayout,
+    alphabet: &SkillAlphabet,
+    members: &[Vec<Range<usize>>],
+) -> Vec<NamedSkill> {
     let openings = || (0..dataset.frames()).filter_map(|frame| robot.opening(dataset, frame));
     let range = openings().fold(f64::NEG_INFINITY, f64::max) - openings().fold(f64::INFINITY, f64::min);
     let one = |(skill, members): (&Skill, &Vec<Range<usize>>)| {
-        let motion = motion(dataset, robot, skill, members, range);
+        let layout = &alphabet.layout;
+        let parts = skill.arguments.iter().map(|group| layout.groups[*group].name.clone()).collect();
+        let grippers = layout.grippers.iter().zip(&skill.closed).map(|(one, closed)| (one.name.clone(), *closed));
+        let motion = SkillMotion {
+            grippers: if skill.closed.len() > 1 { grippers.collect() } else { Vec::new() },
+            ..motion(dataset, robot, skill, members, range)
+        };
+        let parts = if motion.displacement.is_some() { Vec::new() } else { parts };
+        let motion = SkillMotion { parts, ..motion };
         NamedSkill { skill: skill.name.clone(), name: skill_name(skill, &motion), motion }
     };
-    skills.iter().zip(members).map(one).collect()
+    alphabet.skills.iter().zip(members).map(one).collect()
 }
 
 /// The mean motion of a skill's segments; `range` is that of all openings of the gripper.
@@ -281,6 +294,7 @@ fn motion(dataset: &Dataset, robot: &RobotLayout, skill: &Skill, members: &[Rang
         opening,
         opening_share: opening.filter(|_| range > 0.0).map(|opening| opening / range),
         closed: closes_above.and(skill.closed.first().copied()),
+        ..SkillMotion::default()
     }
 }
 

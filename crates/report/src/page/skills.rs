@@ -87,11 +87,11 @@ fn card(out: &mut Html, report: &Report, (index, badge): (usize, &str), skill: &
         put!(out, "<div><dt>displacement</dt><dd>", { x }, ", ", { y }, ", ", { z }, " cm</dd></div>");
     }
     if let Some(gripper) = skill.gripper.filter(|value| value.is_finite()) {
-        let cm = fixed(gripper.abs() * 100.0, 1);
-        // Less than two millimetres is sensor noise of the fingers.
+        let share = fixed(gripper.abs() * 100.0, 0);
+        // Less than a twentieth is noise of its sensor.
         let words = match gripper {
-            closing if closing < -0.002 => format!("closes {cm} cm"),
-            opening if opening > 0.002 => format!("opens {cm} cm"),
+            closing if closing < -0.05 => format!("closes by {share} % of its range"),
+            opening if opening > 0.05 => format!("opens by {share} % of its range"),
             _ => "does not move".to_owned(),
         };
         put!(out, "<div><dt>gripper</dt><dd>", { words }, "</dd></div>");

@@ -12,20 +12,20 @@ use report::{
 
 const PHASES: [&str; 7] = ["reach", "descend", "grasp", "lift", "carry", "lower", "release"];
 
-/// Skills: name, main phase, displacement in metres, change of the gripper in metres.
+/// Skills: name, main phase, displacement in metres, change of the gripper as a share of its range.
 const SKILLS: [(&str, i64, [f64; 3], f64); 14] = [
     ("reach forward", 0, [0.182, -0.031, -0.020], 0.001),
     ("reach left", 0, [0.090, 0.164, -0.015], 0.0),
     ("straight down", 1, [0.004, 0.002, -0.141], 0.0),
-    ("close", 2, [0.0, 0.001, -0.002], -0.061),
+    ("close", 2, [0.0, 0.001, -0.002], -0.76),
     ("lift", 3, [0.003, -0.004, 0.152], 0.0),
     ("carry right", 4, [0.021, -0.210, 0.012], 0.0),
     ("carry back", 4, [-0.155, 0.034, 0.020], 0.0),
     ("lower", 5, [0.010, 0.001, -0.083], 0.0),
-    ("open", 6, [0.001, 0.0, 0.004], 0.064),
+    ("open", 6, [0.001, 0.0, 0.004], 0.8),
     ("pull the drawer", 4, [-0.171, 0.005, 0.001], 0.0),
     ("push", 4, [0.143, 0.011, -0.004], 0.0),
-    ("turn the knob", 4, [0.012, 0.022, -0.006], -0.004),
+    ("turn the knob", 4, [0.012, 0.022, -0.006], -0.05),
     ("retreat up", 6, [-0.030, 0.010, 0.110], 0.010),
     ("approach the handle", 0, [0.122, 0.080, -0.110], 0.0),
 ];

@@ -48,9 +48,7 @@ pub(super) fn skills(prepared: &Prepared, world: &World) -> Result<(Vec<Skill>, 
                 let moved = moved.filter(|moved| !moved.is_empty());
                 moved.map(|moved| [0, 1, 2].map(|at| moved.iter().map(|by| by[at]).sum::<f64>() / moved.len() as f64))
             },
-            gripper: robot
-                .opening(dataset, 0)
-                .and_then(|_| mean_change(&ranges, |frame| robot.opening(dataset, frame).unwrap_or_default())),
+            gripper: names.get(found.len()).and_then(|one| one.motion.opening_share),
             examples: examples
                 .map(|(at, frames)| example(prepared, world, &reader, at, &frames, &mut no_pictures))
                 .collect(),
@@ -68,12 +66,6 @@ fn members(world: &World) -> Vec<Vec<Member>> {
         }
     }
     members
-}
-
-/// The mean change of a value from the first to the last frame of some ranges; `None` of no range.
-fn mean_change(ranges: &[Range<usize>], value: impl Fn(usize) -> f64) -> Option<f64> {
-    let sum: f64 = ranges.iter().map(|frames| value(frames.end - 1) - value(frames.start)).sum();
-    if ranges.is_empty() { None } else { Some(sum / ranges.len() as f64) }
 }
 
 /// The most common label, the lowest of equally common ones, and its share.
@@ -142,14 +134,6 @@ fn example(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_mean_change_is_over_segments() {
-        let height = |frame: usize| [0.0, 1.0, 4.0, 4.0, 2.0][frame];
-        assert_eq!(mean_change(&[0..3, 3..5], height), Some(1.0));
-        assert_eq!(mean_change(&[2..3, 3..4], height), Some(0.0));
-        assert_eq!(mean_change(&[], height), None);
-    }
 
     #[test]
     fn the_lowest_of_equally_common_labels_counts() {
