@@ -18,10 +18,13 @@ use std::path::PathBuf;
 
 use dataset::features::{self, FeatureCache, Filling, FrameEncoder as _, PixelEncoder, numbers_fingerprint};
 use dataset::{CameraId, Dataset, EpisodeId, FrameOptions, FrameReader, Joined, Overrides, Root};
-use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use crate::error::{Error, Result};
+
+mod record;
+
+pub use record::{DatasetRecord, SourceRecord};
 
 /// How a dataset in the program itself is addressed.
 pub const EMBEDDED: &str = "embedded:";
@@ -83,39 +86,6 @@ pub struct Origin {
     pub dataset: usize,
     /// The episode there.
     pub episode: EpisodeId,
-}
-
-/// What a run records about its data.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SourceRecord {
-    /// The source's name.
-    pub name: String,
-    /// A hash of its numbers.
-    pub fingerprint: String,
-    /// How many frames it has.
-    pub frames: usize,
-    /// Its cameras.
-    pub cameras: Vec<String>,
-    /// What made the features.
-    pub encoder: Option<String>,
-    /// The datasets that it is made of. Runs of earlier versions have one and do not list it.
-    #[serde(default)]
-    pub datasets: Vec<DatasetRecord>,
-}
-
-/// What a run records about one of its datasets.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DatasetRecord {
-    /// The dataset's name.
-    pub name: String,
-    /// A hash of its numbers.
-    pub fingerprint: String,
-    /// How many episodes it has.
-    pub episodes: usize,
-    /// How many frames it has.
-    pub frames: usize,
 }
 
 impl Source {
@@ -272,28 +242,6 @@ impl Source {
         let dataset = dataset.min(self.parts.len().saturating_sub(1));
         let first = self.parts.get(dataset).map_or(0, |part| part.episodes.start);
         Origin { dataset, episode: EpisodeId(episode.at().saturating_sub(first) as u32) }
-    }
-
-    /// What a run should record about it.
-    pub fn record(&self) -> SourceRecord {
-        let fingerprint = match &self.parts[..] {
-            [part] => part.fingerprint.clone(),
-            _ => numbers_fingerprint(&self.dataset),
-        };
-        let datasets = self.parts.iter().map(|part| DatasetRecord {
-            name: part.name.clone(),
-            fingerprint: part.fingerprint.clone(),
-            episodes: part.episodes.len(),
-            frames: part.frames.len(),
-        });
-        SourceRecord {
-            name: self.name.clone(),
-            fingerprint,
-            frames: self.dataset.frames(),
-            cameras: self.dataset.roles().cameras.clone(),
-            encoder: self.encoder.clone(),
-            datasets: datasets.collect(),
-        }
     }
 
     /// Pictures made small, by now or before.

@@ -83,7 +83,7 @@ pub fn named_skills(prepared: &Prepared, demonstrations: &Demonstrations, corpus
             members[call.skill.0].push(segment.clone());
         }
     }
-    named(&prepared.source.dataset, &prepared.robot(), &corpus.alphabet.skills, &members)
+    named(&prepared.source.dataset, prepared.robot(), &corpus.alphabet.skills, &members)
 }
 
 /// Says which skill a segment is that the run has not seen.

@@ -231,10 +231,11 @@ fn finding_2_seven_joints_have_no_gripper_and_are_written_as_joints() {
     writer.finish().unwrap();
     let prepared = Prepared::new(open(&place), None, FRAGMENT_LENGTH).unwrap();
     assert_eq!(prepared.robot().grippers().count(), 0);
-    let layout = action_layout(&prepared.source.dataset).unwrap();
+    let layout = action_layout(&prepared.source.dataset, prepared.robot()).unwrap();
     let [arm] = &layout.groups[..] else { panic!("{layout:?}") };
     assert_eq!((arm.columns.len(), &arm.space, layout.grippers.len()), (7, &skills::Space::Joints, 0));
-    let libero = action_layout(&crate::prepared().source.dataset).unwrap();
+    let libero = crate::prepared();
+    let libero = action_layout(&libero.source.dataset, libero.robot()).unwrap();
     let (found, expected) = (&libero.groups[0], &skills::ActionLayout::libero().groups[0]);
     assert_eq!((&found.columns, &found.states, found.control), (&expected.columns, &expected.states, expected.control));
     assert_eq!(libero.grippers, skills::ActionLayout::libero().grippers);
