@@ -113,6 +113,11 @@ impl Dataset {
         &self.roles
     }
 
+    /// What the user said about columns when opening it; for a [joined](Dataset::join) dataset, about those of the first.
+    pub fn overrides(&self) -> &Overrides {
+        &self.overrides
+    }
+
     /// The tasks in words, by [`TaskId`].
     pub fn tasks(&self) -> &[String] {
         &self.tasks

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use dataset::RobotLayout;
+use dataset::{Control, Group, GroupKind, RobotLayout};
 use language::{Signature, TermStore, instruction};
 
 use crate::prepared::{Prepared, first_few};
@@ -23,8 +23,9 @@ pub struct Briefing {
 /// What to say at the start of a run on a dataset.
 pub fn briefing(prepared: &Prepared) -> Briefing {
     let mut lines = vec![data_line(prepared)];
-    lines.extend(robot_lines(&prepared.robot()));
+    lines.extend(robot_lines(prepared.robot()));
     let mut notes = prepared.notes.clone();
+    notes.extend(prepared.robot().undecided.iter().cloned());
     notes.extend(instruction_notes(&instructions(prepared)));
     if !prepared.has_rewards() {
         notes.push(
@@ -54,22 +55,24 @@ fn data_line(prepared: &Prepared) -> String {
     )
 }
 
-/// What is known of the robot, one line for each part of it, and then what is not known.
+/// What commands of the robot mean, one line for each group, and where the evidence is.
 fn robot_lines(robot: &RobotLayout) -> Vec<String> {
-    let line = |group: &dataset::Group| {
-        let columns = match group.actions[..] {
-            [column] => format!("action column {column}"),
-            _ => format!("{} action columns", group.actions.len()),
+    let line = |group: &Group| {
+        let columns = match group.actions.len() {
+            1 => "1 action column".to_owned(),
+            count => format!("{count} action columns"),
         };
         let meaning = match (group.kind, group.control) {
-            (dataset::GroupKind::Gripper, _) => "opens and closes",
-            (_, dataset::Control::Absolute) => "positions to go to",
-            (_, dataset::Control::Relative) => "changes of position",
-            (_, dataset::Control::Velocity) => "velocities",
+            (GroupKind::Gripper, _) => "opens and closes",
+            (GroupKind::Other, _) => "values to set",
+            (_, Control::Absolute) => "target positions",
+            (_, Control::Relative) => "changes of position",
+            (_, Control::Velocity) => "velocities",
         };
-        format!("robot, {}: {columns}, {meaning} ({})", group.name, group.evidence.join("; "))
+        format!("robot, {}: {columns}, {meaning}", group.name)
     };
-    robot.groups.iter().map(line).chain(robot.undecided.iter().map(|one| format!("robot: {one}"))).collect()
+    let evidence = "robot: `refactor-vla data inspect` shows the evidence for this".to_owned();
+    robot.groups.iter().map(line).chain((!robot.groups.is_empty()).then_some(evidence)).collect()
 }
 
 /// The instructions of all episodes that are used, each once, in the order of tasks.
@@ -107,6 +110,19 @@ fn instruction_notes(instructions: &[String]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn finding_2_a_run_says_what_commands_mean_without_the_evidence() {
+        let source =
+            crate::Source::without_features("embedded:libero_goal_mini", &dataset::Overrides::default()).unwrap();
+        let expected = [
+            "robot, arm: 6 action columns, changes of position",
+            "robot, gripper: 1 action column, opens and closes",
+            "robot: `refactor-vla data inspect` shows the evidence for this",
+        ];
+        assert_eq!(robot_lines(&RobotLayout::of(&source.dataset)), expected);
+        assert!(robot_lines(&RobotLayout::default()).is_empty());
+    }
 
     #[test]
     fn finding_8_instructions_that_are_not_understood_are_counted_and_named() {

@@ -40,6 +40,8 @@ pub struct Prepared {
     pub scales: Scales,
     /// What a user should know about the datasets and the split, in sentences.
     pub notes: Vec<String>,
+    /// What is known of the robot's columns, with the evidence for it.
+    robot: RobotLayout,
     /// The dataset on devices.
     tables: Tables,
 }
@@ -120,7 +122,8 @@ impl Prepared {
             clusters,
             index,
         };
-        Ok(Prepared { split, training, held_out, scales, notes, source, tables: Tables::default() })
+        let robot = RobotLayout::of(&source.dataset);
+        Ok(Prepared { split, training, held_out, scales, notes, robot, source, tables: Tables::default() })
     }
 
     /// The dataset on a device. It is laid out once for each device, precision and scales, however often it is asked for.
@@ -144,8 +147,8 @@ impl Prepared {
     }
 
     /// What is known of the robot's columns, with the evidence for it.
-    pub fn robot(&self) -> RobotLayout {
-        RobotLayout::of(&self.source.dataset)
+    pub fn robot(&self) -> &RobotLayout {
+        &self.robot
     }
 
     /// Whether it has rewards, so that returns can be learned.

@@ -150,7 +150,7 @@ pub fn compare_returns(
         discount: record.model.discount,
         predicts_returns: true,
     };
-    let layout = action_layout(&prepared.source.dataset)?;
+    let layout = action_layout(&prepared.source.dataset, prepared.robot())?;
     let episodes = Episodes {
         spans: dataset.spans(),
         held_out: &prepared.split.held_out,

@@ -18,10 +18,13 @@ use std::path::PathBuf;
 
 use dataset::features::{self, FeatureCache, Filling, FrameEncoder as _, PixelEncoder, numbers_fingerprint};
 use dataset::{CameraId, Dataset, EpisodeId, FrameOptions, FrameReader, Joined, Overrides, Root};
-use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use crate::error::{Error, Result};
+
+mod record;
+
+pub use record::{DatasetRecord, SourceRecord};
 
 /// How a dataset in the program itself is addressed.
 pub const EMBEDDED: &str = "embedded:";
@@ -39,7 +42,12 @@ pub struct FeatureChoice {
     pub encoder: Option<String>,
     /// The directory of caches. Without one, features that are made now are forgotten again.
     pub cache: Option<PathBuf>,
+    /// Whether pictures made small ([`FALLBACK`]) serve where no features are found, with a note.
+    pub or_pixels: bool,
 }
+
+/// The side of pictures made small that serve instead of an encoder's features.
+pub const FALLBACK: usize = 8;
 
 /// One dataset or several joined ones, with the features of all cameras.
 pub struct Source {
@@ -83,39 +91,6 @@ pub struct Origin {
     pub dataset: usize,
     /// The episode there.
     pub episode: EpisodeId,
-}
-
-/// What a run records about its data.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SourceRecord {
-    /// The source's name.
-    pub name: String,
-    /// A hash of its numbers.
-    pub fingerprint: String,
-    /// How many frames it has.
-    pub frames: usize,
-    /// Its cameras.
-    pub cameras: Vec<String>,
-    /// What made the features.
-    pub encoder: Option<String>,
-    /// The datasets that it is made of. Runs of earlier versions have one and do not list it.
-    #[serde(default)]
-    pub datasets: Vec<DatasetRecord>,
-}
-
-/// What a run records about one of its datasets.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DatasetRecord {
-    /// The dataset's name.
-    pub name: String,
-    /// A hash of its numbers.
-    pub fingerprint: String,
-    /// How many episodes it has.
-    pub episodes: usize,
-    /// How many frames it has.
-    pub frames: usize,
 }
 
 impl Source {
@@ -182,14 +157,23 @@ impl Source {
                 let own = written.strip_prefix(EMBEDDED).and_then(dataset::embedded_features);
                 let cache = choice.cache.clone().map(Root::Directory);
                 // What is in the program is there without a directory; one is looked into for another encoder.
-                match own.filter(|_| encoder.is_none() || cache.is_none()).or(cache) {
-                    Some(cache) => self.find(&written, encoder.as_deref(), &cache)?,
-                    None => {
-                        return Err(Error::NoFeatures {
-                            reason: format!("there is no directory in which the features of `{written}` could be"),
-                            advice: "name one with `--features DIR`".to_owned(),
-                        });
+                let found = match own.filter(|_| encoder.is_none() || cache.is_none()).or(cache) {
+                    Some(cache) => self.find(&written, encoder.as_deref(), &cache),
+                    None => Err(Error::NoFeatures {
+                        reason: format!("there is no directory in which the features of `{written}` could be"),
+                        advice: "name one with `--features DIR`".to_owned(),
+                    }),
+                };
+                match found {
+                    Err(Error::NoFeatures { .. }) if choice.or_pixels => {
+                        self.make(FALLBACK, choice, progress)?;
+                        self.notes.push(format!(
+                            "there are no features of `{written}`, so models see its pictures as {FALLBACK}×{FALLBACK} pixels \
+                             (`--encoder pixels:{FALLBACK}`); `refactor-vla features {written} --encoder WEIGHTS` makes \
+                             features by DINOv2, which show more"
+                        ));
                     }
+                    other => other?,
                 }
             }
         }
@@ -272,28 +256,6 @@ impl Source {
         let dataset = dataset.min(self.parts.len().saturating_sub(1));
         let first = self.parts.get(dataset).map_or(0, |part| part.episodes.start);
         Origin { dataset, episode: EpisodeId(episode.at().saturating_sub(first) as u32) }
-    }
-
-    /// What a run should record about it.
-    pub fn record(&self) -> SourceRecord {
-        let fingerprint = match &self.parts[..] {
-            [part] => part.fingerprint.clone(),
-            _ => numbers_fingerprint(&self.dataset),
-        };
-        let datasets = self.parts.iter().map(|part| DatasetRecord {
-            name: part.name.clone(),
-            fingerprint: part.fingerprint.clone(),
-            episodes: part.episodes.len(),
-            frames: part.frames.len(),
-        });
-        SourceRecord {
-            name: self.name.clone(),
-            fingerprint,
-            frames: self.dataset.frames(),
-            cameras: self.dataset.roles().cameras.clone(),
-            encoder: self.encoder.clone(),
-            datasets: datasets.collect(),
-        }
     }
 
     /// Pictures made small, by now or before.

@@ -1,9 +1,9 @@
 //! Windows of k actions, as D_φ takes them: the first k of a fragment, or k of a segment of a demonstration.
 //!
 //! Segments are of any length. Of a longer one the k middle actions count; a shorter one is done and then held still
-//! ([`skills::ActionLayout::stillness`]). The amortizer is trained on such windows as well as on those of fragments, so that it is accurate where
-//! the loop uses it. Each action goes with the frame that it was recorded at, for forms of the kernel that read states or
-//! features too; actions that hold still go with the last frame.
+//! ([`skills::ActionLayout::stillness`]). The amortizer is trained on such windows as well as on those of fragments, so that
+//! it is accurate where the loop uses it. Each action goes with the frame that it was recorded at, for forms of the kernel
+//! that read states or features too; actions that hold still go with the last frame.
 
 use candle_core::{DType, Device, Tensor};
 use models::{FragmentBatch, FragmentTable};

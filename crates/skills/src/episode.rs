@@ -308,6 +308,6 @@ mod tests {
         assert!(Episode::new(&relative, actions, Some(states)).is_err());
         let relative = layout(Control::Relative, vec![0, 1]);
         assert!(Episode::new(&relative, actions, None).is_err());
-        assert_eq!(Episode::new(&relative, Points::new(&[], 3).unwrap(), None).is_err(), true);
+        assert!(Episode::new(&relative, Points::new(&[], 3).unwrap(), None).is_err());
     }
 }

@@ -13,7 +13,8 @@
 //! use language::{Signature, TermStore, print};
 //! use skills::{ActionLayout, AlphabetConfig, Control, Episode, Group, SegmentConfig, SkillAlphabet, Space, segment};
 //!
-//! // Two joints with absolute commands at 20 frames per second: the first one turns by 40 degrees, then the second.
+//! // Two joints with absolute commands at 20 frames per second: the first one turns by 62 degrees, then the second by 64. Both
+//! // motions have as many rows as a profile has samples, so that replay is exact.
 //! let layout = ActionLayout {
 //!     width: 2,
 //!     fps: 20.0,
@@ -28,12 +29,12 @@
 //!     }],
 //!     grippers: vec![],
 //! };
-//! let first = (0..=20).flat_map(|row| [2.0 * row as f32, 0.0]);
-//! let second = (1..=20).flat_map(|row| [40.0, 2.0 * row as f32]);
+//! let first = (0..32).flat_map(|row| [2.0 * row as f32, 0.0]);
+//! let second = (1..=32).flat_map(|row| [62.0, 2.0 * row as f32]);
 //! let actions: Vec<f32> = first.chain(second).collect();
 //! let episode = Episode::new(&layout, Points::new(&actions, 2)?, None)?;
 //! let cuts = segment(&episode, &layout, &SegmentConfig::default())?;
-//! assert_eq!(cuts, [0..21, 21..41]);
+//! assert_eq!(cuts, [0..32, 32..64]);
 //!
 //! let segments = [episode.motion(&cuts[0])?, episode.motion(&cuts[1])?];
 //! let alphabet = SkillAlphabet::fit(&segments, &[0, 1], layout, &AlphabetConfig::default())?;
@@ -43,9 +44,9 @@
 //! let mut signature = Signature::standard(&mut store);
 //! alphabet.declare(&mut store, &mut signature)?;
 //! let program = alphabet.program(&mut store, &calls)?;
-//! assert_eq!(print(&store, program), "seq[skill_0 joints[40, 0], skill_1 joints[40, 40]]");
+//! assert_eq!(print(&store, program), "seq[skill_0 joints[62, 0], skill_1 joints[62, 64]]");
 //! let replayed = alphabet.expand(&mut store, &signature, program, &alphabet.start(&episode))?;
-//! assert_eq!(replayed.end, [[40.0, 40.0]]);
+//! assert_eq!(replayed.end, [[62.0, 64.0]]);
 //! assert!(replayed.rows.iter().zip(&actions).all(|(replayed, &row)| (replayed - f64::from(row)).abs() < 1e-4));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -124,13 +124,13 @@ fn read(store: &TermStore, term: TermId) -> Option<(Argument, usize)> {
         _ => None,
     };
     let (head, arguments) = store.spine(term);
-    let (argument, values): (fn(Vec<f64>) -> Argument, Vec<f64>) = match (store.get(head), &arguments[..]) {
-        (literal @ Term::Literal(_), []) => (Argument::To, numbers(literal)?),
+    let (values, is_distance) = match (store.get(head), &arguments[..]) {
+        (literal @ Term::Literal(_), []) => (numbers(literal)?, false),
         (Term::Constant(name), [distance]) if [BY, BY_JOINTS].contains(&store.spelling(*name)) => {
-            (Argument::By, numbers(store.get(*distance))?)
+            (numbers(store.get(*distance))?, true)
         }
         _ => return None,
     };
     let count = values.len();
-    Some((argument(values), count))
+    Some((if is_distance { Argument::By(values) } else { Argument::To(values) }, count))
 }

@@ -17,9 +17,10 @@
 //! taken for motions. The cost of a candidate is O(d) from prefix sums, so a stretch of n samples takes O(n · m · d) with m the
 //! samples of the longest bell, more where nothing is pruned; an episode of 30 seconds with 14 joints takes about ten milliseconds.
 //!
-//! A gripper that is told to open or to close always cuts, whatever it costs; one that is told how far moves like an arm. So segments are shorter than the minimum only between two
-//! such changes or an end of the episode. Where the direction stays and only the speed changes, axes alone move little; the
-//! speed is therefore a column of its own. Departure: the paper cuts windows of a fixed length.
+//! A gripper that is told to open or to close always cuts, whatever it costs; one that is told how far moves like an arm. So
+//! segments are shorter than the minimum only between two such changes or an end of the episode. Where the direction stays
+//! and only the speed changes, axes alone move little; the speed is therefore a column of its own. Departure: the paper cuts
+//! windows of a fixed length.
 
 use std::ops::Range;
 
@@ -413,10 +414,15 @@ mod tests {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             f64::from(seed >> 8) / f64::from(1u32 << 24) - 0.5
         };
-        let shaken: Vec<f32> = (0..300).map(|_| (0.2 + random()) as f32).collect();
-        assert_eq!(one_axis(&shaken, &SegmentConfig::default()).len(), 1);
+        let mut shaken = |velocity: f64| -> Vec<f32> { (0..300).map(|_| (velocity + random()) as f32).collect() };
         let ignorant = SegmentConfig { noise: 0.0, penalty: 0.02, ..SegmentConfig::default() };
-        assert!(one_axis(&shaken, &ignorant).len() > 3);
+        // A motion that is larger than its noise: the penalty grows with the noise.
+        let moving = shaken(0.4);
+        assert_eq!(one_axis(&moving, &SegmentConfig::default()).len(), 1);
+        assert!(one_axis(&moving, &ignorant).len() > 3);
+        // A column that is mostly noise is left out, whatever the penalty.
+        let resting = shaken(0.2);
+        assert_eq!((one_axis(&resting, &SegmentConfig::default()).len(), one_axis(&resting, &ignorant).len()), (1, 1));
     }
 
     #[test]

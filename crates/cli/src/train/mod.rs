@@ -112,7 +112,9 @@ pub(crate) fn open_source(dataset: &str, options: &FeatureArgs, keys: &KeyArgs) 
 /// Which features, and where they are.
 fn choice(options: &FeatureArgs) -> FeatureChoice {
     let cache = options.features.clone().or_else(|| features::default_cache().ok());
-    FeatureChoice { encoder: options.encoder.clone(), cache }
+    // Whoever names an encoder or a directory expects it to be used.
+    let or_pixels = options.encoder.is_none() && options.features.is_none();
+    FeatureChoice { encoder: options.encoder.clone(), cache, or_pixels }
 }
 
 /// Evaluates a trained model and prints its scores.

@@ -314,18 +314,24 @@ fn a_copy_inside_its_dataset() {
 /// A run with two skills that stand still, one for each command of the gripper.
 fn still_run(made: &Made) {
     let skill = |name: &str, closed: bool| {
-        let profile = json!({"kind": "mean", "shape": vec![[0.0]; 6], "gain": vec![[1.0]; 6]});
-        let command = if closed { 1.0 } else { -1.0 };
-        json!({"name": name, "label": 0, "closed": closed, "command": command, "members": 1, "profile": profile})
+        let (zeros, command) = (vec![0.0; 6], if closed { 1.0 } else { -1.0 });
+        let profile = json!({"shape": vec![[0.0]; 6], "gain": vec![vec![[0.0]; 6]; 6], "pace": zeros});
+        json!({
+            "name": name, "label": 0, "closed": [closed], "commands": [command], "members": 1, "arguments": [],
+            "duration": {"steps": 10.0, "way": 0.0, "slope": 1.0, "bounds": [10, 10]}, "profiles": [profile],
+        })
     };
-    let grid_error = json!({
-        "translation_rms": 0.0, "translation_max": 0.0, "rotation_rms": 0.0, "rotation_max": 0.0, "steps_max": 0,
+    let arm = json!({
+        "name": "arm", "space": {"pose": {"form": "axis_angle", "reference": [1.0, 0.0, 0.0, 0.0]}},
+        "control": "relative", "columns": [0, 1, 2, 3, 4, 5], "states": [0, 1, 2, 3, 4, 5],
+        "limits": vec![[-1.0, 1.0]; 6], "fast": vec![1.0; 6],
     });
+    let gripper =
+        json!({"name": "gripper", "column": 6, "threshold": 0.0, "closes_above": true, "limits": [-1.0, 1.0]});
     let alphabet = json!({
-        "layout": {"width": 7, "gripper": 6, "closed_above": 0.0, "limit": 1.0},
-        "config": {},
+        "layout": {"width": 7, "fps": 20.0, "groups": [arm], "grippers": [gripper]},
+        "config": {}, "grids": [vec![0.01; 6]], "paces": [vec![0.01; 6]], "sizes": [1.0],
         "skills": [skill("skill_0_open", false), skill("skill_0_closed", true)],
-        "grid_error": grid_error,
     });
     fs::create_dir(made.path("run")).unwrap();
     fs::write(
@@ -372,5 +378,8 @@ fn runs_that_cannot_annotate() {
     insta::assert_snapshot!("a_dataset_as_a_run", annotate("./pour", "./pour"));
     still_run(&made);
     insta::assert_snapshot!("another_robot", annotate("./run", "./pour"));
+    let old = json!({"layout": {"width": 7, "gripper": 6, "closed_above": 0.0, "limit": 1.0}, "skills": []});
+    fs::write(made.path("run/skills.json"), old.to_string()).unwrap();
+    insta::assert_snapshot!("a_run_of_an_earlier_version", annotate("./run", "./pour"));
     assert!(!made.path("annotated").exists());
 }

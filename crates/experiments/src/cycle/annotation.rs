@@ -83,7 +83,7 @@ pub fn named_skills(prepared: &Prepared, demonstrations: &Demonstrations, corpus
             members[call.skill.0].push(segment.clone());
         }
     }
-    named(&prepared.source.dataset, &prepared.robot(), &corpus.alphabet, &members)
+    named(&prepared.source.dataset, prepared.robot(), &corpus.alphabet, &members)
 }
 
 /// Says which skill a segment is that the run has not seen.
@@ -137,16 +137,19 @@ pub struct AnnotatedFrames {
 
 impl RunSkills {
     /// Reads a finished run.
+    ///
+    /// # Errors
+    /// If a file is missing or damaged, or if an earlier version with other skills made the run.
     pub fn load(run: &Path) -> Result<RunSkills> {
         let path = run.join(CONFIG);
         let config: Value = read_json(&path)?;
+        let alphabet = load_alphabet(&run.join(SKILLS))?;
         let segments = serde_json::from_value(config["settings"]["cycle"]["segments"].clone()).map_err(|error| {
             let reason = format!("`settings.cycle.segments` does not say how episodes are cut: {error}");
             Error::Format { path, reason }
         })?;
         let annotation = run.join(ANNOTATION);
         let annotation: Option<RunAnnotation> = if annotation.is_file() { Some(read_json(&annotation)?) } else { None };
-        let alphabet: SkillAlphabet = read_json(&run.join(SKILLS))?;
         if let Some(named) =
             annotation.as_ref().map(|one| one.skills.len()).filter(|count| *count != alphabet.skills.len())
         {
@@ -239,6 +242,21 @@ impl RunSkills {
             )
         })
     }
+}
+
+/// Reads the skills of a run. Those of earlier versions had distances as arguments and one arm, and cannot be converted.
+fn load_alphabet(path: &Path) -> Result<SkillAlphabet> {
+    let found: Value = read_json(path)?;
+    let reason = match found["layout"].is_object() && found["layout"]["groups"].is_null() {
+        true => {
+            "written by an earlier version, whose skills have neither groups nor targets; make the run again".to_owned()
+        }
+        false => match serde_json::from_value(found) {
+            Ok(alphabet) => return Ok(alphabet),
+            Err(error) => error.to_string(),
+        },
+    };
+    Err(Error::Format { path: path.to_owned(), reason })
 }
 
 /// The segments of an episode that the run has seen, as frames of the dataset, with their skills.

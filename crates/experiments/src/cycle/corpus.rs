@@ -14,7 +14,7 @@
 use std::collections::BTreeMap;
 
 use compression::{Compiled, Library, Programs, Strategy, compile};
-use language::{Signature, TermId, TermStore, TypeId, evaluate};
+use language::{Signature, TermId, TermStore, TypeId, evaluate, instruction};
 use skills::{AlphabetConfig, Position, SkillAlphabet, SkillCall, Written as Calls};
 
 use super::classes::Classes;
@@ -80,7 +80,7 @@ impl Corpus {
         config: &AlphabetConfig,
     ) -> Result<Corpus> {
         let mut store = TermStore::new();
-        let mut base = Signature::general(&mut store);
+        let mut base = primitives(demonstrations, &mut store);
         let (name, scheme, meaning) = INSTRUCTED;
         base.declare(&mut store, name, scheme, meaning).map_err(|error| unexpected(&error))?;
         let alphabet = alphabet(demonstrations, labels, config)?;
@@ -93,7 +93,7 @@ impl Corpus {
                     unknown.push(said);
                 }
             };
-            tasks.push(match language::instruction::understand(&demonstration.instruction, &mut store, &base) {
+            tasks.push(match instruction::understand(&demonstration.instruction, &mut store, &base) {
                 Ok(found) => {
                     if !found.missing.is_empty() {
                         let missing = found.missing.join("`, `");
@@ -204,6 +204,17 @@ pub struct Written {
     pub tasks: Vec<TermId>,
     /// For each demonstration and each of its frames what is done from there on, over the next segments of the horizon.
     pub now: Vec<Vec<TermId>>,
+}
+
+/// The standard primitives, and the general ones if an instruction needs them: a primitive that no program uses would only
+/// make the names of all others longer.
+fn primitives(demonstrations: &Demonstrations, store: &mut TermStore) -> Signature {
+    let mut base = Signature::standard(store);
+    let is_general = |text: &str| instruction::partial(text).is_ok_and(|found| found.plan.is_general());
+    if demonstrations.all.iter().any(|demonstration| is_general(&demonstration.instruction)) {
+        base.declare_general(store);
+    }
+    base
 }
 
 /// The position before each call.

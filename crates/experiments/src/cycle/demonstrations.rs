@@ -52,7 +52,7 @@ impl Demonstrations {
     /// Cuts the episodes of a dataset.
     pub fn new(prepared: &Prepared, config: &SegmentConfig) -> Result<Demonstrations> {
         let dataset = &prepared.source.dataset;
-        let layout = action_layout(dataset)?;
+        let layout = action_layout(dataset, prepared.robot())?;
         let split = &prepared.split;
         let (mut all, mut episodes) = (Vec::new(), Vec::new());
         for (at, span) in dataset.spans().iter().enumerate() {

@@ -11,9 +11,8 @@ use crate::error::Result;
 /// The most columns of one group: those that one literal of the language holds.
 const MOST: usize = language::JointVector::MAX;
 
-/// Which column of an action is what, with limits and speeds as the data have them.
-pub fn action_layout(dataset: &Dataset) -> Result<ActionLayout> {
-    let robot = RobotLayout::of(dataset);
+/// Which column of an action is what, given the groups of the robot, with limits and speeds as the data have them.
+pub fn action_layout(dataset: &Dataset, robot: &RobotLayout) -> Result<ActionLayout> {
     let width = dataset.columns().actions.width;
     let mut layout = ActionLayout { width, fps: dataset.info().fps, groups: Vec::new(), grippers: Vec::new() };
     for group in &robot.groups {

@@ -36,7 +36,11 @@ pub(crate) fn tiny() -> (Prepared, Teacher) {
 }
 
 fn prepared(folder: &TempDir) -> Prepared {
-    let choice = FeatureChoice { encoder: Some("pixels:2".to_owned()), cache: Some(folder.path().join("features")) };
+    let choice = FeatureChoice {
+        encoder: Some("pixels:2".to_owned()),
+        cache: Some(folder.path().join("features")),
+        ..Default::default()
+    };
     let source = Source::open("embedded:libero_goal_mini", &Overrides::default(), &choice, &mut |_| {}).unwrap();
     Prepared::new(source, None, FRAGMENT_LENGTH).unwrap()
 }

@@ -65,7 +65,7 @@ fn write(dataset: &Dataset, episodes: Range<usize>, target: &Path) {
 }
 
 fn open(path: &Path) -> Source {
-    let choice = FeatureChoice { encoder: Some("pixels:2".to_owned()), cache: None };
+    let choice = FeatureChoice { encoder: Some("pixels:2".to_owned()), cache: None, ..Default::default() };
     Source::open(path.to_str().unwrap(), &Overrides::default(), &choice, &mut |_| {}).unwrap()
 }
 
@@ -200,7 +200,7 @@ fn datasets_that_differ_are_not_joined() {
     let error = refused(libero(), open(&place));
     assert!(error.contains("`libero_goal_mini` and `pour` cannot be joined: states have 8 columns"), "{error}");
     // Features by another encoder mean something else.
-    let pixels = FeatureChoice { encoder: Some("pixels:1".to_owned()), cache: None };
+    let pixels = FeatureChoice { encoder: Some("pixels:1".to_owned()), cache: None, ..Default::default() };
     let other = Source::open("embedded:libero_goal_mini", &Overrides::default(), &pixels, &mut |_| {}).unwrap();
     let error = refused(libero(), other);
     assert!(error.starts_with("features are by different encoders: `embedded:libero_goal_mini` by dinov2"), "{error}");
@@ -231,10 +231,11 @@ fn finding_2_seven_joints_have_no_gripper_and_are_written_as_joints() {
     writer.finish().unwrap();
     let prepared = Prepared::new(open(&place), None, FRAGMENT_LENGTH).unwrap();
     assert_eq!(prepared.robot().grippers().count(), 0);
-    let layout = action_layout(&prepared.source.dataset).unwrap();
+    let layout = action_layout(&prepared.source.dataset, prepared.robot()).unwrap();
     let [arm] = &layout.groups[..] else { panic!("{layout:?}") };
     assert_eq!((arm.columns.len(), &arm.space, layout.grippers.len()), (7, &skills::Space::Joints, 0));
-    let libero = action_layout(&crate::prepared().source.dataset).unwrap();
+    let libero = crate::prepared();
+    let libero = action_layout(&libero.source.dataset, libero.robot()).unwrap();
     let (found, expected) = (&libero.groups[0], &skills::ActionLayout::libero().groups[0]);
     assert_eq!((&found.columns, &found.states, found.control), (&expected.columns, &expected.states, expected.control));
     assert_eq!(libero.grippers, skills::ActionLayout::libero().grippers);

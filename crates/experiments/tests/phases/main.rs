@@ -39,7 +39,11 @@ fn prepared() -> Prepared {
 
 fn source() -> Source {
     let cache = CACHE.get_or_init(|| tempfile::tempdir().unwrap());
-    let choice = FeatureChoice { encoder: Some("pixels:2".to_owned()), cache: Some(cache.path().to_owned()) };
+    let choice = FeatureChoice {
+        encoder: Some("pixels:2".to_owned()),
+        cache: Some(cache.path().to_owned()),
+        ..Default::default()
+    };
     Source::open("embedded:libero_goal_mini", &Overrides::default(), &choice, &mut |_| {}).unwrap()
 }
 
@@ -119,7 +123,7 @@ fn an_amortizer_learns_from_a_world_model_and_is_loaded_again() {
 
     // Other episodes held out would be episodes that it has seen.
     let cache = CACHE.get().unwrap().path().to_owned();
-    let choice = FeatureChoice { encoder: Some("pixels 2×2".to_owned()), cache: Some(cache) };
+    let choice = FeatureChoice { encoder: Some("pixels 2×2".to_owned()), cache: Some(cache), ..Default::default() };
     let source = Source::open("embedded:libero_goal_mini", &Overrides::default(), &choice, &mut |_| {}).unwrap();
     let other = Prepared::new(source, Some(2), FRAGMENT_LENGTH).unwrap();
     let error = amortizer_scores(&other, &c, &Device::Cpu).unwrap_err().to_string();
@@ -262,7 +266,7 @@ fn likely_mistakes_are_told_apart() {
 
     let place = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../datasets/libero_goal_mini");
     let empty = tempfile::tempdir().unwrap();
-    let choice = FeatureChoice { encoder: None, cache: Some(empty.path().to_owned()) };
+    let choice = FeatureChoice { encoder: None, cache: Some(empty.path().to_owned()), ..Default::default() };
     let Error::NoFeatures { reason, advice } = open(place.to_str().unwrap(), &choice) else { panic!("features?") };
     assert!(reason.contains("has no features of it"), "{reason}");
     assert!(advice.contains("refactor-vla features"), "{advice}");

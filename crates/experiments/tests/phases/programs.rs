@@ -117,10 +117,10 @@ fn targets_are_where_the_robot_is_at_the_end_of_a_segment() {
             if call.arguments.is_empty() {
                 continue;
             }
-            for axis in 0..3 {
-                let seen = f64::from(states.values[last * states.width + axis]);
-                let grid = corpus.alphabet.grids[0][axis];
-                assert!((end[0][axis] - seen).abs() <= 0.5 * grid + 1e-6, "{at} {segment} {axis}");
+            let seen = &states.values[last * states.width..][..3];
+            for (axis, (seen, grid)) in seen.iter().zip(&corpus.alphabet.grids[0]).enumerate() {
+                let off = (end[0][axis] - f64::from(*seen)).abs();
+                assert!(off <= 0.5 * grid + 1e-6, "{at} {segment} {axis}");
                 compared += 1;
             }
         }
@@ -145,4 +145,18 @@ fn held_out_demonstrations_are_described_with_the_library_and_without() {
     let plain = corpus.bound(&Library::new(), &subjects).unwrap();
     let found = held_out(&corpus, &demonstrations, &subjects, &plain).unwrap().unwrap();
     assert!((found.with_library - found.without_library).abs() < 1e-6);
+}
+
+#[test]
+fn general_primitives_are_declared_only_where_an_instruction_needs_them() {
+    let prepared = prepared();
+    let (mut demonstrations, corpus) = corpus(&prepared);
+    assert!(corpus.unknown.is_empty(), "{:?}", corpus.unknown);
+    assert!(corpus.base.find(&corpus.store, "put").is_some());
+    assert!(corpus.base.find(&corpus.store, "act_on").is_none(), "LIBERO needs none of them");
+    demonstrations.all[0].instruction = "fold the towel".to_owned();
+    let labels: Vec<Vec<i64>> = demonstrations.all.iter().map(|one| vec![0; one.segments.len()]).collect();
+    let general = Corpus::with_labels(&demonstrations, &labels, &AlphabetConfig::default()).unwrap();
+    assert!(general.unknown.is_empty(), "{:?}", general.unknown);
+    assert_eq!(language::print(&general.store, general.tasks[0]), r#"act_on "fold" "towel""#);
 }
