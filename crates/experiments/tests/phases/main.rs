@@ -7,6 +7,7 @@ mod joined;
 mod kernel;
 mod motor;
 mod programs;
+mod robots;
 mod several_processes;
 
 use std::path::{Path, PathBuf};
@@ -270,6 +271,11 @@ fn likely_mistakes_are_told_apart() {
     let Error::NoFeatures { reason, advice } = open(place.to_str().unwrap(), &choice) else { panic!("features?") };
     assert!(reason.contains("has no features of it"), "{reason}");
     assert!(advice.contains("refactor-vla features"), "{advice}");
+    // Whoever names neither an encoder nor a directory gets small pictures, and is told.
+    let choice = FeatureChoice { or_pixels: true, ..choice };
+    let source = Source::open(place.to_str().unwrap(), &Overrides::default(), &choice, &mut |_| {}).unwrap();
+    assert_eq!(source.caches[0].width(), 3 * 8 * 8);
+    assert!(source.notes[0].contains("as 8×8 pixels (`--encoder pixels:8`)"), "{:?}", source.notes);
 
     let prepared = prepared();
     let settings: WorldModelSettings = settings(&[]);
