@@ -297,7 +297,7 @@ def motor_library(folder):
             skills.append([
                 suite, name, each(one["skills"] for one in found),
                 *(spread(one["phases"][key] for one in found) for key in ("nmi", "purity")),
-                spread(one["replay"]["action_error"] for one in found),
+                *(spread(one["replay"][key] for one in found) for key in ("action_error", "duration_error")),
             ])
             libraries.append([
                 suite, name, each(len(step["candidates"]) for step in steps),
@@ -319,7 +319,7 @@ def motor_library(folder):
                 ])
     table("Strict tokens", ["suite", "DTW", "per emitted token", "per call token", "in all", "of those, with a motor symbol"],
           strict)
-    table("Skills", ["suite", "classes by", "skills", "NMI", "purity", "action error"], skills)
+    table("Skills", ["suite", "classes by", "skills", "NMI", "purity", "action error", "duration error"], skills)
     table("Libraries", ["suite", "classes by", "judged", "rejected by soundness", "by returns", "not proposed (best gain)",
                         "ended with", "entries", "several motions + partial applications + constants + others",
                         "nats, training", "nats, held-out", "held-out motions that call it"], libraries)
