@@ -1,6 +1,6 @@
 """Prints the tables of the pages in results/ from their JSON files, for whatever seeds are there.
 
-usage: python3 results/tables.py loop|kernel|returns|motor_library
+usage: python3 results/tables.py loop|kernel|returns|motor_library|robots
 
 With several seeds, measured values are means ± standard deviations and counts are listed by seed. With one seed, both are
 the values of that seed. Searches end at the limit of candidates that an iteration may judge, or when nothing gains 4 nats.
@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 SUITES = ("object", "spatial", "goal", "10")
+ROBOTS = ("so101", "aloha", "humanoid", "mobile", "state-only")
 FORMS = {"mc": "Monte Carlo", "separable_vpk": "separable", "amortized": "amortized (k_χ)"}
 REPLACEMENTS = {"stillness": "standing still", "failed_episode": "failed episode", "successful_episode": "successful episode"}
 CLASSES = {"behaviour": "D_φ", "actions": "actions"}
@@ -104,7 +105,7 @@ def not_proposed(steps):
 
 
 def loop(folder):
-    classes, kernels, judged, libraries, policies, tokens = [], [], [], [], [], []
+    classes, kernels, replays, judged, libraries, policies, tokens = [], [], [], [], [], [], []
     for suite, runs in suites_of(folder).items():
         value = lambda *keys: spread(at(run, keys) for run in runs)
         classes.append([
@@ -117,6 +118,7 @@ def loop(folder):
             suite, each(run["kernel"]["segments"] for run in runs), value("kernel", "spearman"),
             value("kernel", "phases", "nmi"), value("kernel", "reference_phases", "nmi"),
         ])
+        replays.append([suite, value("replay", "action_error"), value("replay", "duration_error")])
         steps = [run["refactor"] for run in runs]
         candidates = [[one for step in run for one in step["candidates"]] for run in steps]
         counts = [rejections(one) for one in candidates]
@@ -145,6 +147,7 @@ def loop(folder):
     table("Classes and skills", ["suite", "NMI, k_χ", "NMI, actions", "purity, k_χ", "purity, actions", "skills", "NMI, skills",
                                  "purity, skills", "boundary F1"], classes)
     table("Agreement of k_χ with Monte Carlo", ["suite", "segments", "Spearman", "NMI, k_χ", "NMI, Monte Carlo"], kernels)
+    table("Replay", ["suite", "action error", "duration error"], replays)
     table("Candidates", ["suite", "judged", "distinct", "rejected", "by soundness", "by returns", "mean within ε",
                          "not proposed (best gain)", "iterations ended with"], judged)
     table("Library", ["suite", "entries", "several motions + partial applications + constants + others",
@@ -153,6 +156,27 @@ def loop(folder):
           policies)
     table("Token accuracies", ["suite", "arm", "all tokens", "tasks", "names and syntax", "numbers", "unknown", "exact tasks",
                                "exact programs"], tokens)
+
+
+def robots(folder):
+    skills, programs = [], []
+    for robot in ROBOTS:
+        run = json.loads((folder / f"{robot}.json").read_text())
+        phases, steps = run["skill_phases"], run["refactor"]
+        skills.append([
+            robot, f"{phases['segments'] / run['demonstrations'][1]:.1f}",
+            *(f"{phases[key]:.3f}" for key in ("boundary_f1", "boundary_precision", "boundary_recall")),
+            str(run["skills"]), f"{phases['nmi']:.3f}", *(f"{run['classes'][by]['nmi']:.3f}" for by in ("kernel", "actions")),
+        ])
+        candidates = [one for step in steps for one in step["candidates"]]
+        programs.append([
+            robot, f"{run['replay']['action_error']:.3f}", f"{run['replay']['duration_error']:.3f}", str(len(candidates)),
+            *map(str, rejections(candidates)[:3]), str(len(steps[-1]["library"]["abstractions"])), *lengths(steps[-1], steps[0]),
+        ])
+    table("Segments and skills", ["robot", "found segments", "boundary F1", "precision", "recall", "skills", "NMI, skills",
+                                  "NMI, k_χ", "NMI, actions"], skills)
+    table("Programs and libraries", ["robot", "replay error", "duration error", "judged", "rejected", "by soundness", "by returns",
+                                     "entries", "nats, training", "nats, held-out"], programs)
 
 
 def at(value, keys):
@@ -273,7 +297,7 @@ def motor_library(folder):
             skills.append([
                 suite, name, each(one["skills"] for one in found),
                 *(spread(one["phases"][key] for one in found) for key in ("nmi", "purity")),
-                spread(one["replay"]["action_error"] for one in found),
+                *(spread(one["replay"][key] for one in found) for key in ("action_error", "duration_error")),
             ])
             libraries.append([
                 suite, name, each(len(step["candidates"]) for step in steps),
@@ -295,7 +319,7 @@ def motor_library(folder):
                 ])
     table("Strict tokens", ["suite", "DTW", "per emitted token", "per call token", "in all", "of those, with a motor symbol"],
           strict)
-    table("Skills", ["suite", "classes by", "skills", "NMI", "purity", "action error"], skills)
+    table("Skills", ["suite", "classes by", "skills", "NMI", "purity", "action error", "duration error"], skills)
     table("Libraries", ["suite", "classes by", "judged", "rejected by soundness", "by returns", "not proposed (best gain)",
                         "ended with", "entries", "several motions + partial applications + constants + others",
                         "nats, training", "nats, held-out", "held-out motions that call it"], libraries)
@@ -305,7 +329,7 @@ def motor_library(folder):
 
 
 def main():
-    pages = {page.__name__: page for page in (loop, kernel, returns, motor_library)}
+    pages = {page.__name__: page for page in (loop, kernel, returns, motor_library, robots)}
     if len(sys.argv) != 2 or sys.argv[1] not in pages:
         sys.exit(__doc__)
     pages[sys.argv[1]](Path(__file__).parent / sys.argv[1])
