@@ -15,6 +15,9 @@ use crate::episode::{Position, written};
 use crate::error::SkillError;
 use crate::layout::Control;
 
+/// The share of a command's range by which it must be beyond its limits to be counted.
+const BEYOND: f64 = 0.05;
+
 /// The most rows of one expansion.
 pub const MAX_ROWS: usize = 1 << 20;
 
@@ -135,7 +138,9 @@ impl SkillAlphabet {
                 commands.iter().map(|commands| commands[step]).collect()
             };
             for ((column, [least, most]), value) in layout.columns.iter().zip(&layout.limits).zip(values) {
-                clamped += usize::from(value < *least || value > *most);
+                // What is beyond by the noise of a joint that stands still was not cut off.
+                let margin = BEYOND * (most - least);
+                clamped += usize::from(value < least - margin || value > most + margin);
                 row[*column] = value.clamp(*least, *most);
             }
         }

@@ -34,7 +34,7 @@ fn all_forms_of_the_kernel_make_similar_classes() {
     let cycle = cycle(&["classes.classes=6"]);
     let teacher = Teacher::load(&place("a"), &Device::Cpu).unwrap().with_distances(&cycle);
     let student: AmortizerSettings =
-        settings(&["train.steps=300", "train.warmup=10", "train.rate=0.004", "batch=64", "lessons=300"]);
+        settings(&["train.steps=800", "train.warmup=10", "train.rate=0.004", "batch=64", "lessons=600"]);
     assert_eq!(student.supervision, Supervision::Kernel, "the default, because the loop uses it");
 
     let table = prepared.table(prepared.scales.clone(), &Device::Cpu, Precision::F32, 0.99).unwrap();
