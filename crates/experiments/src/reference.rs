@@ -4,6 +4,8 @@
 //! The starts s are states that the training episodes visit. They, the noise and the weights are given by a
 //! [`KernelConfig`], so a form that stores the configuration it learned from can be compared with the very same distances.
 
+use std::ops::Range;
+
 use models::kernel::{Distances, KernelConfig, MonteCarlo, Signatures, Targets, visited};
 use models::{FragmentBatch, FragmentTable, WorldModel, WorldModelConfig};
 use skills::SegmentConfig;
@@ -92,6 +94,10 @@ impl<'a> Reference<'a> {
 
 /// The windows that D_φ is taught on: those of about `count` training fragments, evenly chosen without looking at tasks, and
 /// those of all segments of the training demonstrations.
+///
+/// Segments are fewer than fragments, and many are shorter than a window, whose rest is stillness. Every second fragment is
+/// therefore cut to the length of such a segment: otherwise a form would know stillness from too few examples, and rank
+/// distances between short segments badly.
 pub(crate) fn lessons(
     prepared: &Prepared,
     table: &FragmentTable,
@@ -99,11 +105,17 @@ pub(crate) fn lessons(
     count: usize,
     kernel: KernelConfig,
 ) -> Result<Windows> {
-    let step = prepared.training.len().div_ceil(count.max(1)).max(1);
-    let chosen: Vec<usize> =
-        prepared.training.iter().step_by(step).map(|(_, fragment)| fragment.frames.start).collect();
+    let steps = kernel.horizon;
     let demonstrations = Demonstrations::new(prepared, segments)?;
     let ids = demonstrations.segments_of(&demonstrations.which(false));
-    let of_segments = Windows::of_segments(prepared, &demonstrations, &ids, kernel.horizon, table)?;
-    Windows::of_fragments(table, &chosen, kernel.horizon)?.followed_by(&of_segments)
+    let own: Vec<Range<usize>> = ids.iter().map(|id| demonstrations.frames(*id)).collect();
+    let mut short = own.iter().map(Range::len).filter(|length| *length < steps).cycle();
+    let step = prepared.training.len().div_ceil(count.max(1)).max(1);
+    let chosen = prepared.training.iter().step_by(step).enumerate().map(|(at, (_, fragment))| {
+        let first = fragment.frames.start;
+        let length = if at % 2 == 1 { short.next() } else { None };
+        first..first + length.unwrap_or(steps)
+    });
+    let stretches: Vec<Range<usize>> = chosen.chain(own.iter().cloned()).collect();
+    Windows::of_stretches(prepared, &demonstrations.layout, &stretches, steps, table)
 }

@@ -5,8 +5,11 @@
 //! it is accurate where the loop uses it. Each action goes with the frame that it was recorded at, for forms of the kernel
 //! that read states or features too; actions that hold still go with the last frame.
 
+use std::ops::Range;
+
 use candle_core::{DType, Device, Tensor};
 use models::{FragmentBatch, FragmentTable};
+use skills::ActionLayout;
 
 use crate::cycle::demonstrations::{Demonstrations, SegmentId, rows};
 use crate::embeddings::Embeddings;
@@ -48,27 +51,32 @@ impl Windows {
         steps: usize,
         table: &FragmentTable,
     ) -> Result<Windows> {
-        let (mut values, mut frames) = (Vec::new(), Vec::with_capacity(ids.len() * steps));
-        for id in ids {
-            let own = demonstrations.frames(*id);
+        let stretches: Vec<Range<usize>> = ids.iter().map(|id| demonstrations.frames(*id)).collect();
+        Windows::of_stretches(prepared, &demonstrations.layout, &stretches, steps, table)
+    }
+
+    /// `steps` actions of stretches of the dataset's frames, in the same way.
+    pub fn of_stretches(
+        prepared: &Prepared,
+        layout: &ActionLayout,
+        stretches: &[Range<usize>],
+        steps: usize,
+        table: &FragmentTable,
+    ) -> Result<Windows> {
+        let (mut values, mut frames) = (Vec::new(), Vec::with_capacity(stretches.len() * steps));
+        for own in stretches {
             let first = own.start + own.len().saturating_sub(steps) / 2;
             let seen = first..own.end.min(first + steps);
             let actions = rows(&prepared.source.dataset, &seen)?;
             values.extend_from_slice(actions.values());
-            let held = demonstrations.layout.stillness(actions.rows().last().unwrap_or_default());
+            let held = layout.stillness(actions.rows().last().unwrap_or_default());
             (seen.len()..steps).for_each(|_| values.extend_from_slice(&held));
             frames.extend((0..steps).map(|step| (first + step).min(seen.end.saturating_sub(1))));
         }
         table.scales().actions.apply(&mut values);
-        let shape = (ids.len(), steps, table.widths().actions);
+        let shape = (stretches.len(), steps, table.widths().actions);
         let actions = Tensor::from_vec(values, shape, &Device::Cpu)?.to_device(table.device())?;
         Ok(Windows { actions, frames, steps })
-    }
-
-    /// These windows, then others of the same length.
-    pub fn followed_by(self, others: &Windows) -> Result<Windows> {
-        let actions = Tensor::cat(&[&self.actions, &others.actions], 0)?;
-        Ok(Windows { actions, frames: [self.frames, others.frames.clone()].concat(), steps: self.steps })
     }
 
     /// How many there are.
