@@ -68,7 +68,7 @@ impl SkillAlphabet {
     }
 
     /// The same, where each call takes as many steps as `timed` says, given its place and the steps that the skill would take.
-    pub(crate) fn expand_timed(
+    pub fn expand_timed(
         &self,
         calls: &[SkillCall],
         start: &[Vec<f64>],

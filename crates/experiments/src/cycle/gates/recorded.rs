@@ -4,7 +4,8 @@
 //! merged. In a task the calls stand for stretches of demonstrations, which may differ in speed: each pair of them is
 //! aligned, segment by segment, and what is aligned is merged.
 //!
-//! **What is done instead.** A motion's call is replayed as the expansion of its skills. A task's call means the same as
+//! **What is done instead.** A motion's call is replayed as the expansion of its skills, each as long as it was recorded: a
+//! program says where motions end and not when, so a difference of durations is no difference of programs. A task's call means the same as
 //! what it replaces, word by word; so here the motion is replaced by that of another demonstration of the same program:
 //! whether the program, rather than the recording, brings the return.
 
@@ -87,8 +88,9 @@ impl<'a> RecordedCalls<'a> {
             return Ok(None);
         };
         let start = &self.corpus.positions[demonstration][steps.start];
-        let calls = &self.corpus.calls[demonstration][steps];
-        let expansion = self.corpus.alphabet.expand_calls(calls, start)?;
+        let calls = &self.corpus.calls[demonstration][steps.clone()];
+        let recorded = |at: usize, own: usize| segments.get(steps.start + at).map_or(own, Range::len);
+        let expansion = self.corpus.alphabet.expand_timed(calls, start, recorded)?;
         let instead: Vec<f32> = expansion.rows.iter().map(|value| *value as f32).collect();
         self.replacement(first.start..last.end, instead).map(Some)
     }
