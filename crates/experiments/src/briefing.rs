@@ -91,7 +91,7 @@ fn instruction_notes(instructions: &[String]) -> Vec<String> {
     for text in instructions {
         match instruction::understand(text, &mut store, &base) {
             Ok(found) if found.missing.is_empty() => {}
-            Ok(found) => partly.push(format!("{text} (without `{}`)", found.missing.join("`, `"))),
+            Ok(found) => partly.push(format!("{text} (without \"{}\")", found.missing.join("\", \""))),
             Err(_) => unknown.push(text.clone()),
         }
     }
@@ -139,7 +139,7 @@ mod tests {
         let notes = instruction_notes(&all);
         assert!(notes[0].starts_with("4 of 6 instructions are not understood and become one step each"), "{notes:?}");
         assert!(notes[0].ends_with(" and 1 more"), "{notes:?}");
-        let partly = "1 of 6 instructions is understood in part: `fry the egg until cooked (without `until cooked`)`";
+        let partly = "1 of 6 instructions is understood in part: `fry the egg until cooked (without \"until cooked\")`";
         assert_eq!(notes[1], partly);
     }
 }

@@ -19,7 +19,7 @@ pub const TOLERANCE: f64 = 0.2;
 
 /// Frames by which a boundary may be off at a rate of frames per second.
 pub fn tolerance(fps: f64) -> usize {
-    (TOLERANCE * fps).round() as usize
+    ((TOLERANCE * fps).round() as usize).max(1)
 }
 
 /// Clusters against labels.

@@ -26,6 +26,9 @@ use crate::profile::{Member, Profile, Units, resampled};
 /// A group is an argument of a skill if at least this share of the class moves it by a step of its grid.
 const MOVES: f64 = 0.1;
 
+/// It is one as well if a single segment moves it by so many steps of the grid, so that no motion is lost.
+const FAR: f64 = 3.0;
+
 /// How classes become skills.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -150,11 +153,14 @@ impl SkillAlphabet {
         found.map(SkillId).ok_or_else(|| SkillError::UnknownClass { label, gripper: self.gripper_words(&closed) })
     }
 
-    /// The skill that replays a segment best under its gripper commands, for segments without a label; `None` if no skill has
-    /// those commands.
+    /// The skill that replays a segment best under its gripper commands, for segments without a label. If no skill has those
+    /// commands, as few as possible of them differ. `None` only of an alphabet without skills.
     pub fn nearest(&self, motion: &Motion<'_>) -> Option<SkillId> {
         let closed = motion.closed();
-        let fitting = (0..self.skills.len()).filter(|&skill| self.skills[skill].closed == closed);
+        let differs =
+            |skill: usize| self.skills[skill].closed.iter().zip(&closed).filter(|(one, other)| one != other).count();
+        let least = (0..self.skills.len()).map(differs).min()?;
+        let fitting = (0..self.skills.len()).filter(|&skill| differs(skill) == least);
         let error = |skill: usize| self.replay_error(&self.skills[skill], motion);
         fitting.min_by(|&left, &right| error(left).total_cmp(&error(right))).map(SkillId)
     }
@@ -196,11 +202,12 @@ impl SkillAlphabet {
     ) -> Skill {
         let groups = 0..self.layout.groups.len();
         let moves = |group: usize| {
-            let far = |motion: &&&Motion<'_>| {
-                let steps = motion.displacement(group).into_iter().zip(&self.grids[group]);
-                steps.into_iter().any(|(moved, grid)| moved.abs() >= grid.max(1e-9))
+            let steps = |motion: &&&Motion<'_>| {
+                let moved = motion.displacement(group).into_iter().zip(&self.grids[group]);
+                moved.map(|(moved, grid)| moved.abs() / grid.max(1e-9)).fold(0.0, f64::max)
             };
-            members.iter().filter(far).count() as f64 >= MOVES * members.len() as f64
+            let far = members.iter().filter(|motion| steps(motion) >= 1.0).count();
+            far as f64 >= MOVES * members.len() as f64 || members.iter().any(|motion| steps(&motion) >= FAR)
         };
         let count = members.len() as f64;
         let mut commands = vec![0.0; self.layout.grippers.len()];

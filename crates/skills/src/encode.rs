@@ -43,8 +43,8 @@ impl SkillAlphabet {
     /// the classes of the segments.
     ///
     /// # Errors
-    /// On labels that are not one for each segment, segments outside the episode, and classes that the alphabet does
-    /// not know under the segment's gripper commands.
+    /// On labels that are not one for each segment, and segments outside the episode. A class that the alphabet does not know
+    /// under the segment's gripper commands is written as the nearest skill.
     pub fn encode(
         &self,
         episode: &Episode,
@@ -58,7 +58,12 @@ impl SkillAlphabet {
         let mut position = self.start(episode);
         for (segment, &label) in segments.iter().zip(labels) {
             let motion = episode.motion(segment)?;
-            let call = self.call(self.skill_of(&motion, label)?, &motion, &position)?;
+            // A segment may combine a class and commands that no segment of the fit did.
+            let skill = match self.skill_of(&motion, label) {
+                Ok(skill) => skill,
+                Err(unknown) => self.nearest(&motion).ok_or(unknown)?,
+            };
+            let call = self.call(skill, &motion, &position)?;
             self.advance(&mut position, &call)?;
             calls.push(call);
         }

@@ -236,9 +236,11 @@ fn coordinates(group: &Group, numbers: &[f64]) -> Vec<f64> {
     }
 }
 
-/// A position as the dataset writes it, from its coordinates.
-pub(crate) fn written(space: &Space, coordinates: &[f64]) -> Vec<f64> {
-    let rotated = |orientation: &Orientation| [&coordinates[..3], &orientation.written(&coordinates[3..])].concat();
+/// A position as the dataset writes it, from its coordinates; `near` are commands that the data have.
+pub(crate) fn written(space: &Space, coordinates: &[f64], near: &[f64]) -> Vec<f64> {
+    let turns = near.get(3..).unwrap_or_default();
+    let rotated =
+        |orientation: &Orientation| [&coordinates[..3], &orientation.written(&coordinates[3..], turns)].concat();
     match space {
         Space::Pose(Some(orientation)) if coordinates.len() == 6 => rotated(orientation),
         _ => coordinates.to_vec(),

@@ -126,14 +126,18 @@ impl SkillAlphabet {
         let steps = rows.len() / width;
         let commands = match profile {
             Some(profile) => profile.steps(distance, steps, exact),
-            None => distance.iter().map(|distance| vec![distance / steps as f64; steps]).collect(),
+            None => {
+                let rate = if layout.control == Control::Velocity { self.layout.fps } else { 1.0 };
+                distance.iter().map(|distance| vec![distance * rate / steps as f64; steps]).collect()
+            }
         };
+        let middle: Vec<f64> = layout.limits.iter().map(|[least, most]| (least + most) / 2.0).collect();
         let mut position = from.to_vec();
         let mut clamped = 0;
         for (step, row) in rows.chunks_exact_mut(width).enumerate() {
             let values = if exact {
                 position.iter_mut().zip(&commands).for_each(|(position, commands)| *position += commands[step]);
-                written(&layout.space, &position)
+                written(&layout.space, &position, &middle)
             } else {
                 commands.iter().map(|commands| commands[step]).collect()
             };

@@ -101,7 +101,8 @@ impl Gripper {
     /// Whether a command follows another at once, as that of a gripper does which is told to open or to close. Others are
     /// told how far, and move as an arm does.
     pub(crate) fn jumps(&self, from: f32, to: f32) -> bool {
-        f64::from((to - from).abs()) >= JUMP * (self.limits[1] - self.limits[0])
+        let range = self.limits[1] - self.limits[0];
+        range > 0.0 && f64::from((to - from).abs()) >= JUMP * range
     }
 }
 
@@ -249,6 +250,14 @@ mod tests {
             change(&mut layout);
             assert!(matches!(layout.validate(), Err(SkillError::BadSetting { .. })), "{layout:?}");
         }
+    }
+
+    #[test]
+    fn a_gripper_that_never_changes_never_jumps() {
+        let mut gripper = ActionLayout::libero().grippers.remove(0);
+        assert!(gripper.jumps(-1.0, 1.0) && !gripper.jumps(1.0, 1.0) && !gripper.jumps(0.0, 0.5));
+        gripper.limits = [1.0, 1.0];
+        assert!(!gripper.jumps(1.0, 1.0));
     }
 
     #[test]

@@ -37,8 +37,7 @@ pub struct PhaseScores {
     pub frames: usize,
 }
 
-/// How close replayed actions are to those that were recorded. Grippers are left out: they are commands, replayed as they
-/// are.
+/// How close replayed actions are to those that were recorded. Grippers are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayScores {

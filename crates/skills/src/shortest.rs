@@ -3,8 +3,8 @@
 //! The compressor's description length of a literal is the negative logarithm of its share of all literals in its place. A
 //! position is short where demonstrations end at the same place (a plate that never moves), a distance where they move by the
 //! same amount (lift by 16 cm wherever the bowl stood). Forms are chosen by those shares over the training demonstrations, in
-//! turns: shares from forms, forms from shares. The first call of a program has a position, because what its distance would
-//! be counted from is not in the program.
+//! turns: shares from forms, forms from shares. The first call that moves a group has a position, because what its distance
+//! would be counted from is not in the program. A group that is not anchored has distances only.
 
 use std::collections::BTreeMap;
 
@@ -61,11 +61,12 @@ impl SkillAlphabet {
         let mut open: Vec<([usize; 3], [Vec<f64>; 2], usize)> = Vec::new();
         for (at, one) in demonstrations.iter().enumerate() {
             let mut position = one.start.clone();
+            let mut mentioned = vec![false; position.len()];
             for (place, call) in one.calls.iter().enumerate() {
                 let before = position.clone();
                 self.advance(&mut position, call)?;
                 for (number, group) in self.skill(call.skill)?.arguments.iter().enumerate() {
-                    if place > 0 && self.layout.groups[*group].anchored() {
+                    if std::mem::replace(&mut mentioned[*group], true) && self.layout.groups[*group].anchored() {
                         let by = self.distance(*group, &position[*group], &before[*group]);
                         open.push(([at, place, number], [position[*group].clone(), by], *group));
                     }
@@ -76,7 +77,9 @@ impl SkillAlphabet {
             |group: usize, numbers: &[f64]| (group, numbers.iter().map(|one| one.to_bits()).collect::<Vec<u64>>());
         let keys: Vec<[Key; 2]> =
             open.iter().map(|(_, forms, group)| [key(*group, &forms[0]), key(*group, &forms[1])]).collect();
-        let learned: Vec<bool> = open.iter().map(|([at, ..], ..)| training.contains(at)).collect();
+        let mut of_training = vec![false; demonstrations.len()];
+        training.iter().for_each(|at| of_training.get_mut(*at).into_iter().for_each(|one| *one = true));
+        let learned: Vec<bool> = open.iter().map(|([at, ..], ..)| of_training[*at]).collect();
         // At first as if every target were written both ways.
         let mut chosen: Vec<Option<usize>> = vec![None; open.len()];
         for _ in 0..TURNS {

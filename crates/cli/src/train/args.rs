@@ -139,7 +139,7 @@ pub(crate) struct SourceArgs {
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct FeatureArgs {
     /// Encoder whose cached features to use, such as `dinov2-small cls`, or `pixels:SIDE`, which needs no weights
-    /// [default: auto-detected if there is exactly one, or `pixels:8` if there is none]
+    /// [default: auto-detected if there is exactly one, or `pixels:8` if there is none and no `--features`]
     #[arg(long, value_name = "ENCODER")]
     pub(crate) encoder: Option<String>,
     /// Directory that `refactor-vla features --cache` filled [default: the same as there]

@@ -22,7 +22,19 @@ impl Look<'_> {
         if draft.kind == GroupKind::Gripper {
             let names: Vec<&str> = matched.columns.iter().map(|column| self.states[*column].name.as_str()).collect();
             let fingers = (states, &matched.columns[..], &names[..]);
-            let gripper = grippers::described((actions, draft.actions[0]), fingers, (spans, fps), &mut evidence);
+            let mut gripper = grippers::described((actions, draft.actions[0]), fingers, (spans, fps), &mut evidence);
+            let command = self.actions[draft.actions[0]].name.to_ascii_lowercase();
+            if gripper.closes_above.is_none() && (command.contains("open") || command.contains("clos")) {
+                gripper.closes_above = Some(!command.contains("open"));
+                let does = if command.contains("open") { "open" } else { "close" };
+                evidence.push(format!("The name of the action says that high commands {does} it."));
+            }
+            let sentence = gripper.closes_above.is_none().then(|| {
+                format!(
+                    "Whether high commands of the {name} close it is not known, and they are taken to: names of skills \
+                     may have open and closed the wrong way round."
+                )
+            });
             let control = self.gripper_control(draft.actions[0], &matched.columns, &gripper.signs, &mut evidence);
             let group = Group {
                 name,
@@ -36,7 +48,7 @@ impl Look<'_> {
                 gripper: Some(gripper),
                 evidence,
             };
-            return (group, Doubt::default());
+            return (group, Doubt { sentence, at_rest: false });
         }
         let measured = Measured::of(&self.samples, &pairs);
         // Rotations go round; positions do not.

@@ -17,7 +17,7 @@ use std::path::Path;
 use dataset::{Dataset, EpisodeId, RobotLayout};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use skills::{Episode, SegmentConfig, Skill, SkillAlphabet, SkillId, SkillMotion, segment, skill_name};
+use skills::{ActionLayout, Episode, SegmentConfig, Skill, SkillAlphabet, SkillId, SkillMotion, segment, skill_name};
 
 use super::corpus::Corpus;
 use super::demonstrations::Demonstrations;
@@ -167,6 +167,8 @@ impl RunSkills {
     pub fn annotate(&self, dataset: &Dataset, labeller: &dyn SegmentLabeller) -> Result<AnnotatedFrames> {
         self.check(dataset)?;
         let skills = &self.alphabet.skills;
+        // Seconds are those of the dataset.
+        let layout = ActionLayout { fps: dataset.info().fps, ..self.alphabet.layout.clone() };
         let mut members: Vec<Vec<Range<usize>>> = vec![Vec::new(); skills.len()];
         let (mut seen, mut labelled) = (0, 0);
         for (at, span) in dataset.spans().iter().enumerate() {
@@ -179,8 +181,8 @@ impl RunSkills {
                 }
                 None => {
                     labelled += 1;
-                    let motions = episode(dataset, &span.frames, &self.alphabet.layout)?;
-                    let segments = segment(&motions, &self.alphabet.layout, &self.segments)?;
+                    let motions = episode(dataset, &span.frames, &layout)?;
+                    let segments = segment(&motions, &layout, &self.segments)?;
                     let found = labeller.skills(&motions, &segments)?;
                     let first = span.frames.start;
                     let placed = |(rows, skill): (Range<usize>, Option<SkillId>)| {

@@ -11,7 +11,7 @@
 //! ends, as a position and never as a distance from a start that is over, so **it is the same program at every frame of a
 //! segment**; only the base of a robot that does not know where it is has a distance left to go.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use compression::{Compiled, Library, Programs, Strategy, compile};
 use language::{Signature, TermId, TermStore, TypeId, evaluate, instruction};
@@ -108,8 +108,7 @@ impl Corpus {
                 }
             });
             let (episode, own) = (&demonstrations.episodes[at], demonstrations.rows_of(at));
-            let known = known(&alphabet, episode, &own, &labels[at])?;
-            written.push(Calls { start: alphabet.start(episode), calls: alphabet.encode(episode, &own, &known)? });
+            written.push(Calls { start: alphabet.start(episode), calls: alphabet.encode(episode, &own, &labels[at])? });
         }
         alphabet.shorten(&mut written, &demonstrations.which(false))?;
         let (mut motions, mut calls, mut positions, mut under_way) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -157,11 +156,11 @@ impl Corpus {
         let mut places: BTreeMap<TermId, usize> = BTreeMap::new();
         let mut distinct = Vec::new();
         let mut at_frames: Vec<Vec<usize>> = Vec::with_capacity(self.calls.len());
-        for (calls, under_way) in self.calls.iter().zip(&self.under_way) {
+        for (at, (calls, under_way)) in self.calls.iter().zip(&self.under_way).enumerate() {
             let mut own = Vec::with_capacity(under_way.len());
             for UnderWay { segment, rest } in under_way {
                 let end = segment.saturating_add(horizon.max(1)).min(calls.len());
-                let stretch: Vec<SkillCall> = std::iter::once(rest).chain(&calls[segment + 1..end]).cloned().collect();
+                let stretch = self.stretch(at, rest, segment + 1..end)?;
                 let term = self.alphabet.program(&mut store, &stretch)?;
                 own.push(*places.entry(term).or_insert_with(|| {
                     distinct.push(term);
@@ -180,6 +179,25 @@ impl Corpus {
 }
 
 impl Corpus {
+    /// What is left of a call, then some later calls of a demonstration. Where one of these is the first in the program to move
+    /// a group, it has a position: what a distance would be counted from is not in the program.
+    fn stretch(&self, at: usize, rest: &SkillCall, later: std::ops::Range<usize>) -> Result<Vec<SkillCall>> {
+        let groups = |call: &SkillCall| self.alphabet.skills[call.skill.0].arguments.clone();
+        let mut mentioned: BTreeSet<usize> = groups(rest).into_iter().collect();
+        let mut stretch = vec![rest.clone()];
+        for place in later {
+            let call = &self.calls[at][place];
+            let own = groups(call);
+            let is_known = own.iter().all(|group| mentioned.contains(group));
+            stretch.push(match is_known {
+                true => call.clone(),
+                false => self.alphabet.anchored(call, &self.positions[at][place])?,
+            });
+            mentioned.extend(own);
+        }
+        Ok(stretch)
+    }
+
     /// Instead of programs, the instruction of each demonstration as one token, and nothing about motions.
     pub fn instructions_alone(&self, demonstrations: &Demonstrations) -> Result<Written> {
         let mut store = self.store.clone();
@@ -261,24 +279,6 @@ fn alphabet(demonstrations: &Demonstrations, labels: &[Vec<i64>], config: &Alpha
         }
     }
     Ok(SkillAlphabet::fit(&segments, &own, demonstrations.layout.clone(), config)?)
-}
-
-/// Labels that the alphabet knows under the segments' gripper commands: a held-out segment may combine a class and a command
-/// that no training segment does, and then is the skill that its motion is nearest to.
-fn known(
-    alphabet: &SkillAlphabet,
-    episode: &skills::Episode,
-    segments: &[std::ops::Range<usize>],
-    labels: &[i64],
-) -> Result<Vec<i64>> {
-    let one = |(segment, label): (&std::ops::Range<usize>, &i64)| -> Result<i64> {
-        let motion = episode.motion(segment)?;
-        if alphabet.skill_of(&motion, *label).is_ok() {
-            return Ok(*label);
-        }
-        Ok(alphabet.nearest(&motion).map_or(*label, |skill| alphabet.skills[skill.0].label))
-    };
-    segments.iter().zip(labels).map(one).collect()
 }
 
 fn unexpected(error: &dyn std::fmt::Display) -> Error {

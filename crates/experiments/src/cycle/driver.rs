@@ -68,6 +68,8 @@ pub mod arms {
 
 /// Makes a run, or resumes one. `None` if the user interrupted it.
 pub fn run(prepared: &Prepared, settings: &RunSettings, options: RunOptions<'_>) -> Result<Option<RunSummary>> {
+    // What cannot be cut into segments is refused before anything is trained.
+    Demonstrations::new(prepared, &settings.cycle.segments)?;
     unless_interrupted(
         Session::open(prepared, options, &json!(settings)).and_then(|mut session| go(&mut session, settings)),
     )

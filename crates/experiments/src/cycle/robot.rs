@@ -22,7 +22,7 @@ pub fn action_layout(dataset: &Dataset, robot: &RobotLayout) -> Result<ActionLay
                 column,
                 threshold: gripper.threshold,
                 closes_above: gripper.closes_above.unwrap_or(true),
-                limits: limits(dataset, &[column])[0],
+                limits: usual_range(dataset, column),
             }),
             (GroupKind::EndEffector, ..) => match end_effector(dataset, group) {
                 Some(found) => layout.groups.push(found),
@@ -70,7 +70,12 @@ fn end_effector(dataset: &Dataset, group: &dataset::Group) -> Option<Group> {
             turns.iter().map(|column| f64::from(matrix.values[row * matrix.width + column])).collect::<Vec<f64>>()
         });
         match form(places.len()) {
-            Some(form) => Space::Pose(Some(Orientation::around(form, rows))),
+            Some(form) => {
+                // No rotation is more than a turn in radians.
+                let degrees = rows.clone().flatten().any(|angle| angle.abs() > std::f64::consts::TAU);
+                let radians = if degrees { std::f64::consts::PI / 180.0 } else { 1.0 };
+                Space::Pose(Some(Orientation::around(form, radians, rows)))
+            }
             None => return None,
         }
     };
@@ -111,6 +116,18 @@ fn control(control: dataset::Control) -> Control {
         dataset::Control::Relative => Control::Relative,
         dataset::Control::Velocity => Control::Velocity,
     }
+}
+
+/// The range of a gripper's commands but for one in a hundred at either end, so that an outlier does not hide its jumps.
+fn usual_range(dataset: &Dataset, column: usize) -> [f64; 2] {
+    let actions = &dataset.columns().actions;
+    let mut values: Vec<f32> = actions.values.chunks_exact(actions.width.max(1)).map(|row| row[column]).collect();
+    values.sort_unstable_by(f32::total_cmp);
+    let at = |share: f64| values.get((share * values.len().saturating_sub(1) as f64).round() as usize).copied();
+    let [least, most] = [0.01, 0.99].map(|share| f64::from(at(share).unwrap_or(0.0)));
+    // A gripper that moves in few frames still has its whole range.
+    let whole = limits(dataset, &[column])[0];
+    if most > least { [least, most] } else { whole }
 }
 
 /// The least and the largest command of some columns.

@@ -260,6 +260,26 @@ fn any_width_is_segmented_and_written() {
     }
 }
 
+/// Commands of grippers that no training segment had are written as the nearest skill, and a gripper that never moves cuts
+/// nothing.
+#[test]
+fn unseen_and_unused_grippers_are_no_obstacle() {
+    let layout = ActionLayout::libero();
+    let rows = |gripper: f32| -> Vec<f32> {
+        (0..30).flat_map(|row| [if row < 15 { 0.5 } else { -0.5 }, 0.0, 0.0, 0.0, 0.0, 0.0, gripper]).collect()
+    };
+    let (open, closed) = (read(&rows(-1.0), &layout), read(&rows(1.0), &layout));
+    let cuts = segment(&open, &layout, &SegmentConfig::default()).unwrap();
+    assert_eq!(cuts, [0..15, 15..30]);
+    let parts: Vec<_> = cuts.iter().map(|part| open.motion(part).unwrap()).collect();
+    let alphabet = SkillAlphabet::fit(&parts, &[0, 1], layout.clone(), &AlphabetConfig::default()).unwrap();
+    let calls = alphabet.encode(&closed, &cuts, &[0, 1]).unwrap();
+    assert_eq!(calls.iter().map(|call| call.skill.0).collect::<Vec<_>>(), [0, 1]);
+    let mut unused = layout;
+    unused.grippers[0].limits = [1.0, 1.0];
+    assert_eq!(segment(&closed, &unused, &SegmentConfig::default()).unwrap(), cuts);
+}
+
 /// Both ways of writing a target win where they should: the place that never moves, and the lift that is always the same.
 #[test]
 fn what_repeats_decides_how_a_target_is_written() {
