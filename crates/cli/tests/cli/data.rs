@@ -322,7 +322,7 @@ fn still_run(made: &Made) {
         })
     };
     let arm = json!({
-        "name": "arm", "space": {"pose": {"form": "axis_angle", "reference": [1.0, 0.0, 0.0, 0.0]}},
+        "name": "arm", "space": {"pose": {"form": "axis_angle", "reference": [1.0, 0.0, 0.0, 0.0], "radians": 1.0}},
         "control": "relative", "columns": [0, 1, 2, 3, 4, 5], "states": [0, 1, 2, 3, 4, 5],
         "limits": vec![[-1.0, 1.0]; 6], "fast": vec![1.0; 6],
     });
