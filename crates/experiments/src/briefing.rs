@@ -63,7 +63,7 @@ fn robot_lines(robot: &RobotLayout) -> Vec<String> {
             count => format!("{count} action columns"),
         };
         let meaning = match (group.kind, group.control) {
-            (GroupKind::Gripper, _) => "opens and closes",
+            (GroupKind::Gripper, _) => "which opens and closes it",
             (GroupKind::Other, _) => "values to set",
             (_, Control::Absolute) => "target positions",
             (_, Control::Relative) => "changes of position",
@@ -117,7 +117,7 @@ mod tests {
             crate::Source::without_features("embedded:libero_goal_mini", &dataset::Overrides::default()).unwrap();
         let expected = [
             "robot, arm: 6 action columns, changes of position",
-            "robot, gripper: 1 action column, opens and closes",
+            "robot, gripper: 1 action column, which opens and closes it",
             "robot: `refactor-vla data inspect` shows the evidence for this",
         ];
         assert_eq!(robot_lines(&RobotLayout::of(&source.dataset)), expected);
