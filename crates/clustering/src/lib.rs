@@ -34,6 +34,9 @@ pub use hdbscan::{Hdbscan, HdbscanConfig, hdbscan};
 pub use kmeans::{
     KMeans, KMeansConfig, MiniBatchConfig, MiniBatchKMeans, Stopped, kmeans, mini_batch_kmeans, nearest_centres,
 };
-pub use metrics::{BoundaryScore, Contingency, ami, ari, boundary_f1, nmi, purity, silhouette};
+pub use metrics::{
+    BoundaryScore, Contingency, ami, ari, boundary_f1, matched_boundaries, matched_segments, nmi, overlap, purity,
+    silhouette,
+};
 pub use points::{MAX_POINTS, NOISE, Points};
 pub use principal_plane::principal_plane;

@@ -7,10 +7,12 @@
 
 mod boundary;
 mod contingency;
+mod segments;
 mod silhouette;
 
-pub use boundary::{BoundaryScore, boundary_f1};
+pub use boundary::{BoundaryScore, boundary_f1, matched_boundaries};
 pub use contingency::Contingency;
+pub use segments::{matched_segments, overlap};
 pub use silhouette::silhouette;
 
 use crate::error::ClusteringError;

@@ -94,9 +94,20 @@ impl Episode {
     }
 
     /// The commands of one coordinate of a group, row by row.
-    pub(crate) fn commands(&self, group: usize, dim: usize) -> Vec<f64> {
+    pub fn commands(&self, group: usize, dim: usize) -> Vec<f64> {
         let path = &self.paths[group];
         (0..self.rows).map(|row| path.commands[row * path.dims + dim]).collect()
+    }
+
+    /// Where one coordinate of a group is before each row.
+    pub(crate) fn places(&self, group: usize, dim: usize) -> Vec<f64> {
+        let path = &self.paths[group];
+        (0..self.rows).map(|row| path.positions[row * path.dims + dim]).collect()
+    }
+
+    /// For each gripper whether it is commanded to close, row by row.
+    pub(crate) fn closed(&self) -> &[Vec<bool>] {
+        &self.closed
     }
 
     /// What a replay of the same start commands: positions of groups whose position is in the state are not known then, only
@@ -128,7 +139,7 @@ impl Episode {
     }
 
     /// For each gripper its commands, row by row.
-    pub(crate) fn grippers(&self) -> &[Vec<f32>] {
+    pub fn grippers(&self) -> &[Vec<f32>] {
         &self.grippers
     }
 }
@@ -169,7 +180,7 @@ impl Motion<'_> {
     }
 
     /// For each gripper whether it is commanded to close when the motion ends.
-    pub(crate) fn closed(&self) -> Vec<bool> {
+    pub fn closed(&self) -> Vec<bool> {
         self.episode.closed.iter().map(|closed| closed[self.rows.end - 1]).collect()
     }
 
@@ -258,6 +269,7 @@ mod tests {
             space: Space::Joints,
             control,
             columns: vec![0, 1],
+            names: Vec::new(),
             states,
             limits: vec![[-10.0, 10.0]; 2],
             fast: vec![1.0; 2],

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use language::{Event, Signature, TermId, TermStore};
+use language::{Signature, TermId, TermStore};
 
 use crate::alphabet::SkillAlphabet;
 use crate::encode::SkillCall;
@@ -50,16 +50,6 @@ impl SkillAlphabet {
     ) -> Result<Expansion, SkillError> {
         let calls = self.calls_of_term(store, signature, term)?;
         self.expand_calls(&calls, start)
-    }
-
-    /// The actions of an evaluated program.
-    pub fn expand_trace(
-        &self,
-        store: &TermStore,
-        trace: &[Event],
-        start: &[Vec<f64>],
-    ) -> Result<Expansion, SkillError> {
-        self.expand_calls(&self.calls_of_trace(store, trace)?, start)
     }
 
     /// The actions of calls, one after the other.

@@ -10,9 +10,9 @@ const QUANTILE: f64 = 0.99;
 const SAMPLES: f64 = 10.0;
 
 impl ActionLayout {
-    /// Measures the velocities of fast motions over some episodes: for commands that are changes or velocities the largest
-    /// command of a group, for commanded positions the largest change of each kind of coordinate in a second, each but for one
-    /// in a hundred samples.
+    /// Measures the velocities of fast motions over some episodes: for commanded positions the largest change of each kind of
+    /// coordinate in a second, for velocities the largest of each coordinate, and for changes the largest of each kind of
+    /// coordinate, drawn half-way to that of the group; each but for one in a hundred samples.
     pub fn measure_fast(&mut self, episodes: &[Episode]) {
         let fps = self.fps;
         for (at, group) in self.groups.iter_mut().enumerate() {
@@ -31,14 +31,23 @@ impl ActionLayout {
             let mut dim = 0;
             let mut fast = vec![0.0; dims];
             while dim < dims {
-                // Commands of a controller have one scale; positions one for each unit.
-                let block = if group.control == Control::Absolute { group.block(dim) } else { 0..dims };
+                // Places and rotations have a unit each. Velocities are those of a base, whose columns have units of their own.
+                let block = match group.control {
+                    Control::Absolute | Control::Relative => group.block(dim),
+                    Control::Velocity => dim..dim + 1,
+                };
                 let mut largest: Vec<f64> = velocities(block.start).collect();
                 for other in block.start + 1..block.end {
                     largest.iter_mut().zip(velocities(other)).for_each(|(most, one)| *most = most.max(one));
                 }
                 fast[block.clone()].fill(quantile(&mut largest));
                 dim = block.end;
+            }
+            if group.control == Control::Relative {
+                // Controllers take changes in a common scale or in the units of places and rotations. Half-way between, a
+                // hand that turns slowly is neither still nor fast.
+                let most = fast.iter().copied().fold(0.0, f64::max);
+                fast.iter_mut().for_each(|one| *one = (*one * most).sqrt());
             }
             group.fast = fast;
         }
@@ -60,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_share_a_scale_and_positions_have_one_for_each_unit() {
+    fn places_rotations_and_the_columns_of_a_base_have_scales_of_their_own() {
         let mut layout = ActionLayout::libero();
         layout.groups[0].states.clear();
         let rows: Vec<f32> =
@@ -68,7 +77,14 @@ mod tests {
         let read = |layout: &ActionLayout| Episode::new(layout, Points::new(&rows, 7).unwrap(), None).unwrap();
         layout.measure_fast(&[read(&layout)]);
         let fast = layout.groups[0].fast.clone();
-        assert!(fast.iter().all(|one| (one - 0.4925).abs() < 1e-6), "{fast:?}");
+        // 0.2 of a turn is drawn half-way to the 0.5 of the place.
+        let turn = (0.4925_f64 * 0.197).sqrt();
+        assert!(fast[..3].iter().all(|one| (one - 0.4925).abs() < 1e-6), "{fast:?}");
+        assert!(fast[3..].iter().all(|one| (one - turn).abs() < 1e-6), "{fast:?}");
+        layout.groups[0].control = Control::Velocity;
+        layout.measure_fast(&[read(&layout)]);
+        let fast = &layout.groups[0].fast;
+        assert!((fast[1] - 0.00985).abs() < 1e-6 && fast[2] == 0.0, "{fast:?}");
         // As positions: half a unit in ten seconds, and a turn of a fifth of a radian.
         layout.groups[0].control = Control::Absolute;
         layout.measure_fast(&[read(&layout)]);

@@ -45,6 +45,9 @@ pub struct Group {
     pub control: Control,
     /// Its columns of the action.
     pub columns: Vec<usize>,
+    /// For each column its name for people, such as `shoulder pan`; empty if there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
     /// The columns of the state that are its position; empty if the state does not have it.
     pub states: Vec<usize>,
     /// For each column the least and the largest command.
@@ -100,7 +103,7 @@ impl Gripper {
 
     /// Whether a command follows another at once, as that of a gripper does which is told to open or to close. Others are
     /// told how far, and move as an arm does.
-    pub(crate) fn jumps(&self, from: f32, to: f32) -> bool {
+    pub fn jumps(&self, from: f32, to: f32) -> bool {
         let range = self.limits[1] - self.limits[0];
         range > 0.0 && f64::from((to - from).abs()) >= JUMP * range
     }
@@ -180,6 +183,7 @@ impl ActionLayout {
             space: Space::Pose(Some(orientation)),
             control: Control::Relative,
             columns: (0..6).collect(),
+            names: Vec::new(),
             states: (0..6).collect(),
             limits: vec![[-1.0, 1.0]; 6],
             fast: vec![1.0; 6],

@@ -23,6 +23,7 @@
 //!         space: Space::Joints,
 //!         control: Control::Absolute,
 //!         columns: vec![0, 1],
+//!         names: vec![],
 //!         states: vec![],
 //!         limits: vec![[-90.0, 90.0]; 2],
 //!         fast: vec![40.0; 2],
@@ -84,6 +85,6 @@ pub use naming::{SkillMotion, skill_name};
 pub use profile::Profile;
 pub use rotation::{Orientation, RotationForm};
 pub use score::{PhaseScores, ReplayScores, frame_labels, score_phases, score_replay};
-pub use segment::{Model, RATE, SegmentConfig, segment};
+pub use segment::{Model, RATE, ScoredSegment, SegmentConfig, segment, segment_scored};
 pub use shortest::Written;
 pub use strict::{StrictAbstraction, StrictCell, StrictConfig, StrictRun, strict_sweep};

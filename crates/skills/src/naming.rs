@@ -2,7 +2,7 @@
 //!
 //! `skill_2 · lift 16 cm`, `skill_0 · close gripper`, `skill_5 · move 12 cm forward and up, gripper closed`: the first part
 //! is the primitive of the language, so names differ even if motions do not. The second part says what was measured and
-//! nothing else: of a robot that is moved by its joints it says which part moves, and it is missing where nothing is known.
+//! nothing else: of a robot that is moved by its joints it says which part or joint moves, and it is missing where nothing is known.
 //!
 //! Directions are those of REP 103: x forward, y left, z up.
 
@@ -41,6 +41,9 @@ pub struct SkillMotion {
     /// The parts of the robot that move, where it is not known by how many metres.
     #[serde(default)]
     pub parts: Vec<String>,
+    /// The joints that turn most, where they have names.
+    #[serde(default)]
+    pub joints: Vec<String>,
     /// Of a robot with several grippers, each with whether it is commanded to close.
     #[serde(default)]
     pub grippers: Vec<(String, bool)>,
@@ -63,11 +66,13 @@ impl SkillMotion {
         let moved = self.displacement.zip(self.distance);
         let travel = match moved {
             Some((by, distance)) if distance >= STILL => Some(self.travel(by, distance)),
-            None if !self.parts.is_empty() => {
-                let parts: Vec<&str> = self.parts.iter().map(String::as_str).collect();
-                Some(format!("move {}", listed(&parts)))
+            None => {
+                let told = [("move", &self.parts), ("turn", &self.joints)].into_iter().filter(|(_, of)| !of.is_empty());
+                let told = told
+                    .map(|(verb, of)| format!("{verb} {}", listed(&of.iter().map(String::as_str).collect::<Vec<_>>())));
+                Some(told.collect::<Vec<_>>().join(" and ")).filter(|told| !told.is_empty())
             }
-            _ => None,
+            Some(_) => None,
         };
         let gripping = match self.opening_share {
             Some(share) if share <= -GRIPPED => Some(["close gripper", "closing the gripper"]),
@@ -159,7 +164,7 @@ mod tests {
         assert_eq!(without.words().unwrap(), "move 10 cm forward");
         let still = SkillMotion { displacement: None, distance: None, ..known.clone() };
         assert_eq!(still.words().unwrap(), "gripper closed");
-        assert_eq!(SkillMotion { closed: None, ..still }.words(), None);
+        assert_eq!(SkillMotion { closed: None, ..still.clone() }.words(), None);
         assert_eq!(SkillMotion { segments: 0, ..known.clone() }.words(), None);
         // A robot that is moved by its joints: which part, and what its grippers do.
         let arms = SkillMotion {
@@ -170,6 +175,10 @@ mod tests {
         };
         let words = "move left arm and right arm, left gripper closed, right gripper open";
         assert_eq!(arms.words().unwrap(), words);
+        let joints = SkillMotion { joints: vec!["shoulder pan".to_owned(), "elbow flex".to_owned()], ..still.clone() };
+        assert_eq!(joints.words().unwrap(), "turn shoulder pan and elbow flex, gripper closed");
+        let driving = SkillMotion { parts: vec!["base".to_owned()], ..joints };
+        assert_eq!(driving.words().unwrap(), "move base and turn shoulder pan and elbow flex, gripper closed");
         // Segments that go different ways have no direction in the mean.
         let spread = SkillMotion { distance: Some(0.3), ..known };
         assert_eq!(spread.words().unwrap(), "move 30 cm in different directions, gripper closed");

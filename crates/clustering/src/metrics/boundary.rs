@@ -49,6 +49,11 @@ fn boundaries(labels: &[i64]) -> Vec<usize> {
     labels.windows(2).enumerate().filter(|(_, pair)| pair[0] != pair[1]).map(|(at, _)| at + 1).collect()
 }
 
+/// The most pairs of boundaries that can be matched one to one, each at most `tolerance` steps apart. Both sides ascend.
+pub fn matched_boundaries(truth: &[usize], predicted: &[usize], tolerance: usize) -> usize {
+    matches(truth, predicted, tolerance)
+}
+
 /// The most pairs that can be matched. Taking the earliest that fits never costs a later pair, as both sides are
 /// sorted.
 fn matches(truth: &[usize], predicted: &[usize], tolerance: usize) -> usize {
@@ -68,7 +73,32 @@ fn matches(truth: &[usize], predicted: &[usize], tolerance: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// The most pairs, by trying everything: the first truth is matched with any prediction, or with none.
+    fn brute_force(truth: &[usize], predicted: &[usize], tolerance: usize) -> usize {
+        let Some((first, others)) = truth.split_first() else { return 0 };
+        let near = (0..predicted.len()).filter(|at| predicted[*at].abs_diff(*first) <= tolerance);
+        let with =
+            near.map(|at| 1 + brute_force(others, &[&predicted[..at], &predicted[at + 1..]].concat(), tolerance));
+        with.max().unwrap_or(0).max(brute_force(others, predicted, tolerance))
+    }
+
+    proptest! {
+        #[test]
+        fn matching_is_that_of_brute_force(
+            truth in proptest::collection::btree_set(0usize..30, 0..6),
+            predicted in proptest::collection::btree_set(0usize..30, 0..6),
+            tolerance in 0usize..6,
+        ) {
+            let (truth, predicted): (Vec<_>, Vec<_>) = (truth.into_iter().collect(), predicted.into_iter().collect());
+            let best = brute_force(&truth, &predicted, tolerance);
+            prop_assert_eq!(matched_boundaries(&truth, &predicted, tolerance), best);
+            prop_assert_eq!(matched_boundaries(&predicted, &truth, tolerance), best);
+        }
+    }
 
     fn score(truth: &[i64], predicted: &[i64], tolerance: usize) -> (f64, f64, f64) {
         let score = boundary_f1(&[truth], &[predicted], tolerance).unwrap();

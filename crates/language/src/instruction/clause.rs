@@ -337,10 +337,16 @@ fn fronted(cursor: &Cursor, clause: &mut Clause, marks: Vec<Mark>) -> Result<(),
 }
 
 fn times(cursor: &mut Cursor) -> u32 {
-    let counted =
-        cursor.entry(0).and_then(|entry| entry.number).filter(|_| cursor.is(1, "times") || cursor.is(1, "time"));
+    let number = |ahead: usize| cursor.entry(ahead).and_then(|entry| entry.number);
+    let is_times = |ahead: usize| cursor.is(ahead, "times") || cursor.is(ahead, "time");
+    let counted = match (number(0), number(1)) {
+        (Some(n), _) if is_times(1) => Some((n, 2)),
+        // `twenty-five times`.
+        (Some(tens), Some(ones)) if is_times(2) && tens >= 20 && tens % 10 == 0 && ones < 10 => Some((tens + ones, 3)),
+        _ => None,
+    };
     let (times, words) = match (counted, cursor.text(0)) {
-        (Some(n), _) => (n, 2),
+        (Some(counted), _) => counted,
         (None, "once") => (1, 1),
         (None, "twice") => (2, 1),
         _ => return 1,

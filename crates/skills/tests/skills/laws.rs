@@ -135,6 +135,8 @@ proptest! {
 
     #[test]
     fn a_higher_penalty_never_cuts_more(rows in episode(), config in config()) {
+        // Of the optimum: what is joined afterwards depends on where it cuts, and a skew costs a share of the penalty.
+        let config = SegmentConfig { hesitation: 0.0, whole_reach: false, skew: 0.0, ..config };
         let higher = SegmentConfig { penalty: config.penalty + 0.05, ..config.clone() };
         prop_assert!(cut(&rows, &higher).len() <= cut(&rows, &config).len());
     }
