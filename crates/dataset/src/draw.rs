@@ -32,6 +32,8 @@ pub(crate) enum Purpose {
     PourExpert = 8,
     /// An episode of a synthetic robot.
     SyntheticRobot = 9,
+    /// The person who teleoperates a robot instead of a script.
+    Operator = 10,
 }
 
 /// The generator of one place of one purpose.

@@ -394,7 +394,7 @@ impl Fault {
 const STATS: &str = "meta/stats.json";
 const STATS_HINT: &str =
     "here statistics are computed from the data; lerobot needs the file, so regenerate it with lerobot";
-const NUMBERS_HINT: &str = "training on such a row spoils everything that is learned; correct the number, record the episode \
+const NUMBERS_HINT: &str = "such a row spoils everything that is measured or learned; correct the number, record the episode \
                             again, or remove it with `lerobot-edit-dataset --operation.type delete_episodes`";
 const COPY_HINT: &str = "copy or download the dataset again; the file may have been cut off or left behind";
 

@@ -259,7 +259,7 @@ pub(crate) fn video_keys(info: &Info, roles: &Roles) -> Vec<String> {
 
 /// Rows whose counters are not what their place says. Only what would make windows wrong stops the reading: `index` and
 /// `frame_index` out of step are told by `validate`.
-fn misplaced(counters: &Counters<'_>, episodes: &[Episode], tasks: usize) -> Vec<Fault> {
+pub(crate) fn misplaced(counters: &Counters<'_>, episodes: &[Episode], tasks: usize) -> Vec<Fault> {
     let mut wrong: BTreeMap<&'static str, Fault> = BTreeMap::new();
     let mut report = |column, at: usize, found, expected| {
         let file = counters.file.to_string();

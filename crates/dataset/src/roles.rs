@@ -29,6 +29,7 @@ pub struct Overrides {
     /// What the actions of groups mean; later choices stand against earlier ones.
     pub control: Vec<ControlChoice>,
     /// The gripper commands among the action's dimensions, by name or number; an empty list is a robot without grippers.
+    /// `=opens` or `=closes` may follow, which says what a high command does.
     pub grippers: Option<Vec<String>>,
 }
 

@@ -75,7 +75,10 @@ pub(super) fn apply(layout: &mut RobotLayout, choices: &[ControlChoice]) {
                 if choice.control != Control::Relative {
                     group.gains.fill(1.0);
                 }
-                group.evidence.push(format!("`--control` says that it is {}.", choice.control.name()));
+                group.evidence.push(format!(
+                    "`--control` says that it is {}, which overrides any measurement.",
+                    choice.control.name()
+                ));
                 let settled = format!("`--control '{}=", group.name);
                 layout.undecided.retain(|doubt| !doubt.contains(&settled));
             }
@@ -99,8 +102,37 @@ pub(crate) fn unknown_columns(chosen: &[String], names: Option<Vec<String>>, wid
         .collect()
 }
 
-/// The column that a user means: by name, else by number from 0.
+/// The column that a user means: by name, else by number from 0. What its high commands do may follow, as in
+/// `6=opens`.
 pub(super) fn column(key: &str, names: &[String]) -> Option<usize> {
-    let named = names.iter().position(|name| name == key);
+    let whole = names.iter().position(|name| name == key);
+    let (key, _) = polarity(key);
+    let named = whole.or_else(|| names.iter().position(|name| name == key));
     named.or_else(|| key.parse().ok().filter(|column| *column < names.len()))
+}
+
+/// A gripper's column as the user writes it, and whether its high commands close it, where that is said.
+fn polarity(key: &str) -> (&str, Option<bool>) {
+    match key.rsplit_once('=') {
+        Some((column, "opens")) => (column.trim(), Some(false)),
+        Some((column, "closes")) => (column.trim(), Some(true)),
+        _ => (key, None),
+    }
+}
+
+/// Sets which commands close a gripper, where the user says so, and takes back the doubt that this settles.
+pub(super) fn apply_polarity(layout: &mut RobotLayout, chosen: &[String], names: &[String]) {
+    for key in chosen.iter().filter(|key| !names.contains(key)) {
+        let Some((column, closes)) = column(key, names).zip(polarity(key).1) else { continue };
+        let group = layout.groups.iter_mut().find(|group| group.actions == [column]);
+        let Some((gripper, evidence)) = group.and_then(|group| Some((group.gripper.as_mut()?, &mut group.evidence)))
+        else {
+            continue;
+        };
+        gripper.closes_above = Some(closes);
+        let does = if closes { "close" } else { "open" };
+        evidence.push(format!("`--gripper` says that high commands {does} it, which overrides any measurement."));
+        let settled = format!("`--gripper '{}=", names[column]);
+        layout.undecided.retain(|doubt| !doubt.contains(&settled));
+    }
 }

@@ -30,9 +30,13 @@ impl Look<'_> {
                 evidence.push(format!("The name of the action says that high commands {does} it."));
             }
             let sentence = gripper.closes_above.is_none().then(|| {
+                let column = match self.actions[draft.actions[0]].name.as_str() {
+                    "" => draft.actions[0].to_string(),
+                    named => named.to_owned(),
+                };
                 format!(
-                    "Whether high commands of the {name} close it is not known, and they are taken to: names of skills \
-                     may have open and closed the wrong way round."
+                    "Whether high commands of the {name} close it is not known, and they are taken to; `--gripper \
+                     '{column}=opens'` says otherwise."
                 )
             });
             let control = self.gripper_control(draft.actions[0], &matched.columns, &gripper.signs, &mut evidence);

@@ -33,6 +33,10 @@ pub(super) fn layout(dataset: &Dataset) -> RobotLayout {
     let groups = groups.into_iter().map(|(group, _)| group).collect();
     let mut layout = RobotLayout { groups, undecided };
     choices::apply(&mut layout, &dataset.overrides.control);
+    if let Some(chosen) = &dataset.overrides.grippers {
+        let names: Vec<String> = look.actions.iter().map(|tag| tag.name.clone()).collect();
+        choices::apply_polarity(&mut layout, chosen, &names);
+    }
     layout
 }
 

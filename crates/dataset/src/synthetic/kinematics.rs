@@ -214,7 +214,7 @@ fn product(one: &Rotation, other: &Rotation) -> Rotation {
 }
 
 /// The sine by its series, which is the same on every machine; the standard library's is not.
-fn sine(angle: f64) -> f64 {
+pub(super) fn sine(angle: f64) -> f64 {
     use std::f64::consts::TAU;
     let x = angle - TAU * (angle / TAU).round();
     let mut term = x;

@@ -33,6 +33,7 @@
 //!
 //! Sines are computed with `+ − × ÷` alone, so the same seed gives the same bytes on every machine.
 
+pub mod human;
 mod kinematics;
 mod noise;
 mod picture;

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::extend::{ExtraColumn, extended};
+use super::extend::{Changes, ExtraColumn, Target, extended};
 use super::outline::Outline;
 use super::tables::write_texts;
 use crate::fault::{Error, Fault};
@@ -85,7 +85,8 @@ pub fn annotate(source: &Root, out: &Path, annotation: &Annotation) -> Result<()
         columns.push(ExtraColumn { key: SUBTASK_INDEX, values: &numbers });
         replaced.push(SUBTASKS.to_string());
     }
-    let beside = extended(source, out, &columns, &replaced)?;
+    let changes = Changes { columns, without: replaced, ..Changes::default() };
+    let beside = extended(source, &Target::New(out), &changes, &|_| {})?;
     let mut vocabulary = json!({"feature": key, "names": names});
     if unlabelled {
         vocabulary["none"] = json!(-1);

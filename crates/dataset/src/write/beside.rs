@@ -3,6 +3,10 @@
 //! Whoever looks at the place sees no dataset or a whole one. What is not finished is removed: by the run itself where
 //! it ends with an error, and by the next run for the same place where it was killed. The latter is done on Linux only,
 //! which tells whether the process of a number is alive; elsewhere leftovers are stepped over.
+//!
+//! A directory that is there can be replaced too: the old one is renamed to a backup, `NAME.backup-1` and on, then the new
+//! one takes its place. At every moment there is the old directory or the new one, and between the two renames both
+//! are there, under other names.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -11,12 +15,15 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::fault::{Error, Fault};
+use crate::files::Root;
 
 /// A directory in the making.
 #[derive(Debug)]
 pub(crate) struct Beside {
     temporary: PathBuf,
     target: PathBuf,
+    /// Whether it takes the place of a directory.
+    replaces: bool,
     finished: bool,
 }
 
@@ -43,18 +50,36 @@ impl Beside {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(unwritable(&shown, &error)),
         }
-        let name = name.to_string_lossy();
         fs::create_dir_all(parent).map_err(|error| unwritable(&parent.display().to_string(), &error))?;
+        Beside::begin(parent, target.clone(), false)
+    }
+
+    /// Starts one that takes the place of a directory, which becomes a backup.
+    pub(crate) fn over(target: &Path) -> Result<Beside, Error> {
+        let shown = target.display().to_string();
+        // A link stays, and what it leads to is replaced.
+        let target = fs::canonicalize(target).map_err(|error| unwritable(&shown, &error))?;
+        let Some(parent) = target.parent().map(Path::to_path_buf) else {
+            let reason = "there is no directory to write beside it".to_string();
+            return Err(Fault::Unwritable { file: shown, reason }.into());
+        };
+        Beside::begin(&parent, target, true)
+    }
+
+    fn begin(parent: &Path, target: PathBuf, replaces: bool) -> Result<Beside, Error> {
+        let shown = target.display().to_string();
+        let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
         remove_leftovers(parent, &name);
         for attempt in 0..MAX_ATTEMPTS {
             let temporary = parent.join(format!(".{name}.partial-{}-{attempt}", std::process::id()));
             match fs::create_dir(&temporary) {
-                Ok(()) => return Ok(Beside { temporary, target, finished: false }),
+                Ok(()) => return Ok(Beside { temporary, target, replaces, finished: false }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(unwritable(&shown, &error)),
             }
         }
-        Err(refuse("there are too many unfinished directories beside it").into())
+        let reason = "there are too many unfinished directories beside it".to_string();
+        Err(Fault::Unwritable { file: shown, reason }.into())
     }
 
     /// Where a file of the dataset is now. Its folder is made.
@@ -64,6 +89,11 @@ impl Beside {
             fs::create_dir_all(folder).map_err(|error| unwritable(file, &error))?;
         }
         Ok(path)
+    }
+
+    /// What is written so far, to be read.
+    pub(crate) fn root(&self) -> Root {
+        Root::Directory(self.temporary.clone())
     }
 
     /// A new file.
@@ -88,20 +118,55 @@ impl Beside {
     }
 
     /// Puts it in its place.
-    pub(crate) fn finish(mut self) -> Result<(), Error> {
+    pub(crate) fn finish(self) -> Result<(), Error> {
+        self.put().map(|_| ())
+    }
+
+    /// Puts it in its place, and says where the directory is now whose place it took.
+    pub(crate) fn put(mut self) -> Result<Option<PathBuf>, Error> {
         let shown = self.target.display().to_string();
-        sync_folders(&self.temporary).map_err(|error| unwritable(&shown, &error))?;
-        if self.target.is_dir() {
-            // An empty one; where something was put into it meanwhile, this fails.
-            fs::remove_dir(&self.target).map_err(|error| unwritable(&shown, &error))?;
-        }
-        fs::rename(&self.temporary, &self.target).map_err(|error| unwritable(&shown, &error))?;
+        let fault = |error: io::Error| unwritable(&shown, &error);
+        sync_folders(&self.temporary).map_err(fault)?;
+        let backup = match self.replaces {
+            true => Some(self.swap().map_err(fault)?),
+            false => {
+                if self.target.is_dir() {
+                    // An empty one; where something was put into it meanwhile, this fails.
+                    fs::remove_dir(&self.target).map_err(fault)?;
+                }
+                fs::rename(&self.temporary, &self.target).map_err(fault)?;
+                None
+            }
+        };
         self.finished = true;
         if let Some(parent) = self.target.parent() {
             // The rename has happened; a file system that cannot sync folders takes nothing away from it.
             let _ = sync_folder(if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
         }
-        Ok(())
+        Ok(backup)
+    }
+
+    /// Renames the old directory to a backup and the new one to its place. Hidden files and folders of the old one, such as
+    /// those of version control, go over to the new one.
+    fn swap(&self) -> io::Result<PathBuf> {
+        let name = self.target.file_name().unwrap_or_default().to_string_lossy();
+        let backups = (1..=MAX_ATTEMPTS).map(|number| self.target.with_file_name(format!("{name}.backup-{number}")));
+        let Some(backup) = backups.into_iter().find(|backup| fs::symlink_metadata(backup).is_err()) else {
+            return Err(io::Error::other("there are too many backups beside it"));
+        };
+        fs::rename(&self.target, &backup)?;
+        if let Err(error) = fs::rename(&self.temporary, &self.target) {
+            // The old one goes back to where it was.
+            fs::rename(&backup, &self.target)?;
+            return Err(error);
+        }
+        for entry in fs::read_dir(&backup)?.flatten() {
+            let place = self.target.join(entry.file_name());
+            if entry.file_name().to_string_lossy().starts_with('.') && fs::symlink_metadata(&place).is_err() {
+                fs::rename(entry.path(), place)?;
+            }
+        }
+        Ok(backup)
     }
 }
 

@@ -31,8 +31,11 @@ mod columns;
 mod describe;
 mod episodes;
 mod extend;
+mod language;
 mod outline;
 mod rolling;
+mod runs;
+mod subtasks;
 mod tables;
 mod whole;
 
@@ -47,7 +50,10 @@ pub use annotate::{Annotation, SUBTASK_INDEX, SUBTASKS, annotate, has_subtasks, 
 pub use columns::ColumnData;
 pub use describe::WriteOptions;
 pub use extend::{ExtraColumn, rewrite_with_columns};
+pub use language::{LANGUAGE_EVENTS, LANGUAGE_PERSISTENT};
 pub use outline::{Outline, is_within};
+pub use runs::{FrameValues, Runs};
+pub use subtasks::{Foreign, Form, Place, RECORD, SKILL_INDEX, Subtasks, foreign_subtasks, write_subtasks};
 
 use crate::fault::{Error, Fault};
 use crate::info::{Feature, INFO};

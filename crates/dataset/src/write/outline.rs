@@ -2,8 +2,8 @@
 //!
 //! Only metadata are read, and no column needs a role: a dataset without states can be annotated too.
 
-use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
 use crate::episodes::{self, DataFile, Episode};
@@ -47,13 +47,9 @@ impl Outline {
         self.episodes.last().map_or(0, |episode| episode.frames.end)
     }
 
-    /// The data files, each once, with the number of rows that the episodes have in it.
-    pub(super) fn data_files(&self) -> impl Iterator<Item = (&str, u64)> {
-        let mut rows: BTreeMap<&str, u64> = BTreeMap::new();
-        for file in &self.files {
-            *rows.entry(&file.path).or_default() += file.rows.len() as u64;
-        }
-        rows.into_iter()
+    /// The data files, each once, with the frames of the dataset that the episodes have in it.
+    pub(super) fn data_files(&self) -> impl Iterator<Item = (&str, Range<usize>)> {
+        self.files.iter().map(|file| (file.path.as_str(), file.rows.clone()))
     }
 
     /// Whether a file has a name as `video_path` gives them.

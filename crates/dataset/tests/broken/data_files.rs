@@ -149,7 +149,7 @@ fn finding_5_garbage_is_refused_by_validation_and_by_training_alike() {
     insta::assert_snapshot!(of(refused.faults()), @"
     error: column `observation.state.z` of `data/chunk-000/file-001.parquet` is NaN in row 2 (episode 2)
       expected  finite numbers
-    hint: training on such a row spoils everything that is learned; correct the number, record the episode again, or remove it with `lerobot-edit-dataset --operation.type delete_episodes`
+    hint: such a row spoils everything that is measured or learned; correct the number, record the episode again, or remove it with `lerobot-edit-dataset --operation.type delete_episodes`
 
     error: column `action[1]` of `data/chunk-000/file-001.parquet` is 6.6e22 in row 4 (episode 2)
       expected  a number of the usual size: half of the values of this column are below 1

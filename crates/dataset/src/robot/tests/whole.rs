@@ -133,6 +133,17 @@ fn choices_stand_against_names_and_numbers() {
     let found: Vec<(&str, Control)> = layout.groups.iter().map(|group| (group.name.as_str(), group.control)).collect();
     assert_eq!(found, [("arm", Control::Velocity), ("gripper", Control::Absolute)]);
     assert!(layout.groups[1].evidence.contains(&"`--gripper` names it.".to_owned()));
+    assert_eq!(layout.groups[1].gripper.as_ref().unwrap().closes_above, None);
+    let asks =
+        |layout: &RobotLayout| layout.undecided.iter().any(|doubt| doubt.contains("`--gripper 'joint_3=opens'`"));
+    assert!(asks(&layout), "{:?}", layout.undecided);
+    // What a high command does can be said too, which settles the question.
+    for (key, closes) in [("joint_3=opens", false), ("3=closes", true)] {
+        dataset.overrides.grippers = Some(vec![key.to_owned()]);
+        let layout = RobotLayout::of(&dataset);
+        assert_eq!(layout.groups[1].gripper.as_ref().unwrap().closes_above, Some(closes));
+        assert!(!asks(&layout), "{:?}", layout.undecided);
+    }
     // None at all: its column belongs to the arm.
     let mut libero = embedded();
     libero.overrides.grippers = Some(Vec::new());

@@ -2,6 +2,7 @@
 
 mod agreeing;
 mod annotating;
+mod subtasks;
 mod writing;
 
 use std::path::Path;
