@@ -52,6 +52,7 @@ pub(crate) fn all() -> Vec<Target> {
         damaging::dataset(),
         damaging::video(),
         damaging::picture(),
+        damaging::message(),
         compressing::s_expressions(),
         compressing::programs(),
         compressing::pruning(),

@@ -1,4 +1,4 @@
-//! Datasets, videos and pictures, damaged: a good file is there, and an input says what happens to it.
+//! Datasets, videos, pictures and messages of clients, damaged: a good file is there, and an input says what happens to it.
 //!
 //! An input is a list of edits, `2:1040=255` for the byte at 1040 of file 2, `2:1040!` for the end of the file there, and
 //! `2:1040+5000` for a stretch that is written over with what lies elsewhere. Places wrap around, and what is no edit is
@@ -10,6 +10,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use dataset::video::{Decoder, VideoFile};
 use dataset::{Blob, Dataset, Error, Overrides, Root, ValidateOptions, decode_picture, recursive_pour, validate};
+
+use server::Metadata;
+use server::client::{Input, request};
+use server::message::Limits;
+use server::request::{Asked, Expected};
 
 use super::{Outcome, Target, Verdict, ensure};
 use crate::inputs::Source;
@@ -84,6 +89,53 @@ pub(super) fn picture() -> Target {
             ensure(frame.pixels.len() == bytes, || format!("{} bytes instead of {bytes}", frame.pixels.len()))?;
         }
         Ok(Outcome::Accepted)
+    })
+}
+
+/// Requests to the policy server: what is accepted is what the policy expects.
+pub(super) fn message() -> Target {
+    let metadata = Metadata {
+        cameras: vec!["observation.images.image".to_owned(), "observation.images.wrist_image".to_owned()],
+        state_key: "observation.state".to_owned(),
+        state_dim: 8,
+        ..Metadata::default()
+    };
+    let expected = Expected::new(&metadata, Limits::default());
+    let whole = request(&[
+        ("observation/image", Input::Image(4, 3, &[7; 36])),
+        ("observation/wrist_image", Input::Image(2, 2, &[9; 12])),
+        ("observation/state", Input::Numbers(&[0.5; 8])),
+        ("prompt", Input::Text("put the bowl on the plate")),
+    ]);
+    let program = request(&[
+        ("image", Input::Image(1, 1, &[1; 3])),
+        ("images/wrist_image", Input::Image(1, 2, &[2; 6])),
+        ("state", Input::Numbers(&[-1.0; 8])),
+        ("program", Input::Text("seq[pick \"bowl\"]")),
+        ("reset", Input::Flag(true)),
+    ]);
+    let messages = [whole, program];
+    target("message", 1, messages.len(), move |input| {
+        let mut outcome = Outcome::Accepted;
+        for damaged in damaged(&messages.iter().collect::<Vec<_>>(), input) {
+            match expected.read(&damaged) {
+                Ok(Asked::Reset) => {}
+                Ok(Asked::Actions(found)) => {
+                    let whole = |one: &server::Picture| one.pixels.len() == one.height * one.width * 3;
+                    ensure(found.pictures.len() == 2 && found.pictures.iter().all(whole), || {
+                        format!("wrong pictures were accepted: {:?}", found.pictures)
+                    })?;
+                    let is_state = found.state.len() == 8 && found.state.iter().all(|number| number.is_finite());
+                    ensure(is_state, || format!("a wrong state was accepted: {:?}", found.state))?;
+                }
+                Err(error) => {
+                    let length = error.to_string().len();
+                    ensure((1..100_000).contains(&length), || format!("an error of {length} bytes"))?;
+                    outcome = Outcome::Refused;
+                }
+            }
+        }
+        Ok(outcome)
     })
 }
 
