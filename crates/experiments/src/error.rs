@@ -20,6 +20,9 @@ pub enum Error {
     /// Motions could not be made into skills.
     #[error(transparent)]
     Skills(#[from] skills::SkillError),
+    /// A robot's columns could not be read as motions.
+    #[error(transparent)]
+    Subtasks(#[from] subtasks::Error),
     /// A library cannot be used.
     #[error(transparent)]
     Library(#[from] compression::LibraryError),

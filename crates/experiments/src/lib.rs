@@ -6,10 +6,11 @@
 //! ```
 //! A [`Source`] is a dataset with its features, [`Prepared`] the same with a split, a probe and labels. Phases are objectives
 //! for the one trainer of `models`; [`run_dir`] stores their results as stages, [`trained`] loads models again. [`cycle`] is
-//! the wake/sleep loop. The experiments on top ([`matrix`], [`kernel_agreement`], [`motor_library`], [`recursive_pour`],
+//! the wake/sleep loop. The experiments on top ([`annotate_eval`], [`matrix`], [`kernel_agreement`], [`motor_library`], [`recursive_pour`],
 //! [`returns`]) each give a value that can be written as JSON. Nothing here prints.
 
 pub mod amortizer_phase;
+pub mod annotate_eval;
 mod batches;
 pub mod briefing;
 pub mod cycle;
@@ -18,6 +19,7 @@ pub mod error;
 pub mod kernel_agreement;
 pub mod matrix;
 pub mod motor_library;
+pub mod policy;
 pub mod prepared;
 pub mod recursive_pour;
 pub mod reference;

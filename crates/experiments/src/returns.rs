@@ -25,11 +25,11 @@ pub use self::calibration::{Bin, Calibration, Errors, auc};
 pub use self::plot::calibration_plot;
 pub use self::worth::{Kind, Worth};
 use crate::amortizer_phase::Teacher;
-use crate::cycle::robot::action_layout;
 use crate::cycle::settings::CycleSettings;
 use crate::cycle::verifier::{Trial, Verifier};
 use crate::error::{Error, Result};
 use crate::prepared::Prepared;
+use subtasks::robot::action_layout;
 
 /// How returns are compared.
 #[derive(Clone, Copy)]

@@ -250,6 +250,11 @@ impl Source {
         Ok(Source { name, dataset, caches, encoder, parts, notes, weights, _folders: folders })
     }
 
+    /// A hash of the weights of the encoder that made the features, where they are known.
+    pub fn weights(&self) -> Option<&str> {
+        self.weights.as_deref()
+    }
+
     /// Where an episode came from.
     pub fn origin(&self, episode: EpisodeId) -> Origin {
         let dataset = self.parts.partition_point(|part| part.episodes.end <= episode.at());

@@ -15,10 +15,12 @@ mod palette;
 mod reproduce;
 mod scale;
 mod skills;
+mod strips;
 mod timelines;
 
 use crate::report::Report;
 use html::{Html, put};
+pub use strips::render_strips;
 
 /// Sections in their order: identifier, name in the navigation, what draws it.
 const SECTIONS: [(&str, &str, Section); 9] = [

@@ -22,10 +22,10 @@ use skills::{ActionLayout, Episode, SegmentConfig, Skill, SkillAlphabet, SkillId
 use super::corpus::Corpus;
 use super::demonstrations::Demonstrations;
 use super::driver::SKILLS;
-use super::robot::episode;
 use crate::error::{Error, Result};
 use crate::prepared::Prepared;
 use crate::run_dir::{CONFIG, read_json};
+use subtasks::robot::episode;
 
 /// The file with names of skills and with the skills of the run's own episodes.
 pub const ANNOTATION: &str = "annotation.json";

@@ -22,7 +22,7 @@ use super::demonstrations::Demonstrations;
 use crate::error::{Error, Result};
 
 /// The primitive for sentences that the grammar does not know.
-const INSTRUCTED: (&str, &str, &str) = ("instructed", "Lang -> Motion", "do what the sentence says");
+pub(crate) const INSTRUCTED: (&str, &str, &str) = ("instructed", "Lang -> Motion", "do what the sentence says");
 
 /// The programs of all demonstrations, without a library.
 pub struct Corpus {

@@ -7,9 +7,9 @@ use dataset::{Dataset, EpisodeId};
 use serde::{Deserialize, Serialize};
 use skills::{ActionLayout, Episode, SegmentConfig, segment};
 
-use super::robot::{action_layout, episode};
 use crate::error::Result;
 use crate::prepared::Prepared;
+use subtasks::robot::{action_layout, episode};
 
 /// One episode, cut at its change points.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

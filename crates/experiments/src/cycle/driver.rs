@@ -10,7 +10,7 @@
 //!     with/                    the policy with F_T, from the same start as that of t1, which has no library
 //!     no_programs/             the policy without programs
 //!     kernel.json              how well that form agrees with Monte Carlo
-//!     skills.json, annotation.json, library.json, library.txt, summary.json, then report.json, report.html
+//!     skills.json, annotation.json, policy.json, library.json, library.txt, summary.json, then report.json, report.html
 //! ```
 //! Every stage is a function of the stages before it and appears whole ([`crate::run_dir`]), so a run that was killed
 //! anywhere is resumed by computing what is missing, and ends with the same result.
@@ -44,6 +44,7 @@ use super::summary::{PolicyResult, Refactored, Rewriting, RunSummary};
 use super::wake::{Before, Samples, TrainedHead, WakeData, WakeSettings, heads};
 use crate::amortizer_phase::Teacher;
 use crate::error::{Error, Result, unless_interrupted};
+use crate::policy::{POLICY, PolicyRecord};
 use crate::prepared::Prepared;
 use crate::run_dir::{write_json, write_text};
 
@@ -197,6 +198,8 @@ fn publish(
     write_json(&path(SKILLS), &world.corpus.alphabet)?;
     let annotation = RunAnnotation::of(session.prepared, &world.demonstrations, &world.corpus);
     write_json(&path(ANNOTATION), &annotation)?;
+    let served = PolicyRecord::of(session.prepared, &world.demonstrations, &world.corpus);
+    write_json(&path(POLICY), &served)?;
     write_json(&path(LIBRARY), library)?;
     write_text(&path("library.txt"), library.to_text().as_bytes())?;
     write_json(&path(SUMMARY), summary)?;
@@ -368,4 +371,39 @@ fn hash(value: &impl Serialize) -> Result<String> {
     const DIGITS: usize = 16;
     let bytes = serde_json::to_vec(value).map_err(|error| Error::Mismatch(error.to_string()))?;
     Ok(blake3::hash(&bytes).to_hex()[..DIGITS].to_owned())
+}
+
+/// What the heads of a finished run's policy with the library were trained on, for tests that compare with the evaluation.
+#[cfg(test)]
+pub(crate) fn with_wake_data<T>(
+    prepared: &Prepared,
+    settings: &RunSettings,
+    options: &RunOptions<'_>,
+    look: impl FnOnce(&WakeData<'_>) -> T,
+) -> Result<T> {
+    use crate::amortizer_phase::Teacher;
+    use crate::run_dir::read_json;
+    let teacher = Teacher::load(options.out, options.device)?.with_distances(&settings.cycle);
+    let form = settings.cycle.classes.kernel;
+    let folder = SegmentKernel::folder(form).map(|folder| options.out.join(folder));
+    let kernel = match folder {
+        Some(folder) => SegmentKernel::load(form, &folder, options.device)?,
+        None => return Err(Error::Mismatch("the kernel has no folder".to_owned())),
+    };
+    let world = World::new(prepared, options, &settings.cycle, teacher, &kernel)?;
+    let library: Library = read_json(&options.out.join(LIBRARY))?;
+    let mut arm = Arm::of_library(&world, &library, settings)?;
+    let vocabulary = crate::trained::load_decoder(&options.out.join("with"), options.device)?.record.model.vocabulary;
+    let bound = vocabulary.bind(&mut arm.written.store)?;
+    let samples = Samples::new(prepared, &world.demonstrations, &mut arm.written, &vocabulary, &world.words)?;
+    Ok(look(&WakeData {
+        prepared,
+        table: &world.table,
+        samples: &samples,
+        written: &arm.written,
+        vocabulary: &vocabulary,
+        bound: &bound,
+        words: &world.words,
+        settings: &settings.wake,
+    }))
 }

@@ -20,7 +20,7 @@ pub mod gates;
 pub mod phases;
 pub mod refactoring;
 mod report;
-pub mod robot;
+pub mod run_cutter;
 pub mod segment_kernel;
 pub mod session;
 pub mod settings;

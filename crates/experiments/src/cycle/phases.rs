@@ -19,6 +19,7 @@ use super::settings::RunSettings;
 use super::summary::PolicyResult;
 use crate::amortizer_phase::Teacher;
 use crate::error::{Error, Result, unless_interrupted};
+use crate::policy::{POLICY, PolicyRecord};
 use crate::prepared::Prepared;
 use crate::run_dir::{json_bytes, write_json};
 use crate::settings::{AmortizerSettings, WorldModelSettings};
@@ -117,6 +118,8 @@ pub fn wake(
             write_json(&session.run.path(SKILLS), &world.corpus.alphabet)?;
             let annotation = RunAnnotation::of(prepared, &world.demonstrations, &world.corpus);
             write_json(&session.run.path(ANNOTATION), &annotation)?;
+            let served = PolicyRecord::of(prepared, &world.demonstrations, &world.corpus);
+            write_json(&session.run.path(POLICY), &served)?;
             write_json(&session.run.path(LIBRARY), &given.library)?;
         }
         let arm = Arm::of_library(&world, &given.library, settings)?;

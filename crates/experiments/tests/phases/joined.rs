@@ -12,12 +12,12 @@ use dataset::{
     Overrides, embedded,
 };
 use experiments::cycle::annotation::{NearestSkill, RunAnnotation, RunSkills, SegmentLabeller};
-use experiments::cycle::robot::action_layout;
 use experiments::cycle::{Event, Extensions, RunOptions, run};
 use experiments::source::Origin;
 use experiments::{Device, FeatureChoice, Prepared, Source};
 use models::{Precision, Scales};
 use skills::SkillId;
+use subtasks::robot::action_layout;
 
 use super::cycle::settings;
 

@@ -93,6 +93,6 @@ fn what_the_user_says_about_control_is_used() {
     write(&place, Synthetic::StateOnly, &Options { per_task: 2, ..Options::default() }).unwrap();
     let overrides = Overrides { control: vec!["arm=relative".parse().unwrap()], ..Overrides::default() };
     let dataset = Dataset::open(Root::Directory(place), &overrides).unwrap();
-    let layout = experiments::cycle::robot::action_layout(&dataset, &RobotLayout::of(&dataset)).unwrap();
+    let layout = subtasks::robot::action_layout(&dataset, &RobotLayout::of(&dataset)).unwrap();
     assert_eq!(layout.groups[0].control, Control::Relative);
 }

@@ -120,6 +120,21 @@ impl Emitter {
         checker: &mut PrefixChecker,
         beam: &BeamConfig,
     ) -> Result<Vec<Emission>> {
+        self.emit_after(condition, &[], beam.width, vocabulary, checker, beam)
+    }
+
+    /// The same, with the beginnings of programs given: for each row the tokens that every hypothesis begins with, without
+    /// `<bos>`; rows beyond the list are free. A beginning must be well-typed and have no unknown symbols. A search ends as soon
+    /// as its `wanted` best programs are known, which for one is sooner than for a whole beam.
+    pub fn emit_after(
+        &self,
+        condition: &Condition,
+        beginnings: &[Vec<u32>],
+        wanted: usize,
+        vocabulary: &BoundVocabulary,
+        checker: &mut PrefixChecker,
+        beam: &BeamConfig,
+    ) -> Result<Vec<Emission>> {
         let BeamConfig { width, tokens, terms, .. } = *beam;
         if width == 0 || tokens == 0 || terms == 0 || tokens > self.config.tokens {
             return Err(Error::Config(format!(
@@ -137,7 +152,13 @@ impl Emitter {
         }
         let (samples, _) = condition.words.dims2()?;
         let mut rules = Rules::new(vocabulary, checker, beam);
-        let mut searches: Vec<Search> = (0..samples).map(|row| Search::new(row, rules.checker.start())).collect();
+        let known = |id: &u32| *id == SEPARATOR || vocabulary.symbol(*id).is_some();
+        if let Some(row) = beginnings.iter().position(|ids| !ids.iter().all(known)) {
+            return Err(Error::Config(format!("the beginning of program {row} has a symbol that no program has")));
+        }
+        let beginning = |row: usize| beginnings.get(row).cloned().unwrap_or_default();
+        let mut searches: Vec<Search> =
+            (0..samples).map(|row| Search::new(row, rules.checker.start(), beginning(row), wanted)).collect();
         let mut reader = Reader { emitter: self, condition, cache: Cache::default(), cached: beam.cached };
         loop {
             let open: Vec<(u32, &Partial)> = (0..)
@@ -244,12 +265,17 @@ struct Search {
     complete: Vec<(Vec<u32>, f64)>,
     statistics: BeamStatistics,
     settled: bool,
+    /// What every hypothesis begins with.
+    beginning: Vec<u32>,
+    /// How many programs are wanted.
+    wanted: usize,
 }
 
 impl Search {
-    fn new(row: usize, state: PrefixState) -> Search {
+    fn new(row: usize, state: PrefixState, beginning: Vec<u32>, wanted: usize) -> Search {
         let start = Partial { ids: Vec::new(), score: 0.0, open: None, state, row };
-        Search { open: vec![start], complete: Vec::new(), statistics: BeamStatistics::default(), settled: false }
+        let (complete, statistics) = (Vec::new(), BeamStatistics::default());
+        Search { open: vec![start], complete, statistics, settled: false, beginning, wanted }
     }
 
     /// Every open hypothesis with every allowed token, of which the best stay. Gives the rows that it had.
@@ -261,7 +287,10 @@ impl Search {
         let BeamConfig { width, tokens: limit, terms, typed, .. } = *rules.beam;
         let mut extensions: Vec<(f64, usize, u32)> = Vec::new();
         for (at, (partial, scores)) in self.open.iter().zip(scores).enumerate() {
-            let allowed = rules.allowed(partial, &mut self.statistics);
+            let allowed = match self.beginning.get(partial.ids.len()) {
+                Some(given) => vec![*given],
+                None => rules.allowed(partial, &mut self.statistics),
+            };
             self.statistics.dead += usize::from(allowed.is_empty());
             for (id, log) in allowed.iter().zip(log_softmax(scores, &allowed)?) {
                 extensions.push((partial.score + log, at, *id));
@@ -296,7 +325,8 @@ impl Search {
         self.complete.truncate(width);
         // Scores only fall as hypotheses grow.
         let best = self.open.first().map_or(f64::NEG_INFINITY, |partial| partial.score);
-        if self.complete.get(width - 1).is_some_and(|worst| worst.1 >= best) {
+        let last = self.wanted.clamp(1, width) - 1;
+        if self.complete.get(last).is_some_and(|worst| worst.1 >= best) {
             self.settled = true;
             self.open.clear();
         }

@@ -11,7 +11,7 @@ use crate::ops::Form;
 use crate::ops::testing::{distance, random};
 use crate::parameters::{Parameters, Precision};
 use crate::training::adamw::{AdamW, AdamWConfig};
-use crate::vocabulary::{BOS, EOS, Growth, UNKNOWN, Vocabulary};
+use crate::vocabulary::{BOS, EOS, Growth, SEPARATOR, UNKNOWN, Vocabulary};
 use crate::widths::Widths;
 
 const WIDTHS: Widths = Widths { features: 12, states: 5, actions: 3 };
@@ -443,6 +443,30 @@ fn a_tiny_emitter_learns_one_batch_by_heart() {
     let wide = world.emit(&batch.condition, &BeamConfig { width: 4, ..beam });
     assert_eq!(exact_match(&best(&wide), &targets), 1.0);
     assert!(wide.iter().all(|emission| emission.hypotheses[0].log_probability > -0.5));
+}
+
+#[test]
+fn given_beginnings_are_kept_and_the_best_program_alone_is_the_best_of_all() {
+    let mut world = World::new(&PROGRAMS, true, 7);
+    let bound = world.vocabulary.bind(&mut world.store).unwrap();
+    let task = parsed(&mut world.store, &world.signature, PROGRAMS[0]);
+    let mut beginning = bound.encode(&world.store, &[task]).ids;
+    beginning.pop();
+    beginning.push(SEPARATOR);
+    let beam = BeamConfig { width: 4, tokens: 24, ..BeamConfig::default() };
+    let mut checker = world.checker();
+    let mut emit = |beginnings: &[Vec<u32>], wanted: usize| {
+        world.emitter.emit_after(&condition(2), beginnings, wanted, &bound, &mut checker, &beam)
+    };
+    let (all, one) = (emit(&[], beam.width).unwrap(), emit(&[], 1).unwrap());
+    assert_eq!(best(&all), best(&one));
+    assert!(all.iter().zip(&one).all(|(all, one)| one.statistics.steps <= all.statistics.steps));
+    // The first row begins as it is told to, the second is free.
+    let begun = emit(&[beginning.clone()], beam.width).unwrap();
+    assert!(begun[0].hypotheses.iter().all(|one| one.ids.starts_with(&beginning)) && !begun[0].hypotheses.is_empty());
+    assert_eq!(best(&begun[1..]), best(&all[1..]));
+    let error = emit(&[vec![UNKNOWN]], 1).unwrap_err().to_string();
+    assert!(error.contains("a symbol that no program has"), "{error}");
 }
 
 #[test]

@@ -144,9 +144,25 @@ impl FrameEncoder for DinoV2Encoder {
     }
 
     fn encode(&mut self, frames: &[Frame], out: &mut [f32]) -> Result<(), String> {
+        self.encode_resized(&self.resized(frames), out)
+    }
+}
+
+impl DinoV2Encoder {
+    /// Pictures in the size that the model reads, one after the other.
+    pub fn resized(&self, frames: &[Frame]) -> Vec<u8> {
         let side = self.side();
         let pictures: Vec<Vec<u8>> = frames.par_iter().map(|frame| picture::resized(frame, side, side)).collect();
-        let features = self.model.features(&pictures.concat(), (frames.len(), side, side), self.kind);
+        pictures.concat()
+    }
+
+    /// The features of pictures that are [resized](DinoV2Encoder::resized) already, or why there are none.
+    ///
+    /// # Shapes
+    /// `out`: `[B, width]`.
+    pub fn encode_resized(&mut self, pictures: &[u8], out: &mut [f32]) -> Result<(), String> {
+        let side = self.side();
+        let features = self.model.features(pictures, (pictures.len() / (side * side * 3), side, side), self.kind);
         let features = features.and_then(|features| Ok(features.flatten_all()?.to_vec1::<f32>()?));
         let features = features.map_err(|error| error.to_string())?;
         if let Some(at) = features.iter().position(|value| !value.is_finite()) {
@@ -155,9 +171,7 @@ impl FrameEncoder for DinoV2Encoder {
         out.copy_from_slice(&features);
         Ok(())
     }
-}
 
-impl DinoV2Encoder {
     /// [`SIDE`], or for models with other patches than 14 the next lower multiple of theirs, at least four.
     fn side(&self) -> usize {
         let patch = self.model.config().patch_size;

@@ -144,6 +144,26 @@ fn drawn(
     FlowDraw { frames, noise, times }
 }
 
+/// The noise at one place of an evaluation: `chunk` rows of as many numbers as an action has.
+pub(crate) fn noise_at(decoder: (&DecoderConfig, usize), place: usize) -> Vec<f32> {
+    drawn(decoder, Vec::new(), 0, u64::MAX, place..place + 1).noise
+}
+
+/// The chunk that an evaluation decodes at one frame, given the programs there: what [`measured`] compares with the actions.
+#[cfg(test)]
+pub(crate) fn evaluated_chunk(
+    model: &Decoder,
+    table: &FragmentTable,
+    frame: usize,
+    programs: &[Vec<u32>],
+) -> models::Result<Vec<f32>> {
+    let (config, widths) = (model.config(), model.widths());
+    let drawn = drawn((config, widths.actions), vec![frame], 0, u64::MAX, 0..1);
+    let (frames, noise) = drawn.on((config.chunk, widths.actions), table.device())?;
+    let batch = decoder_batch(table, &frames, programs, config)?;
+    Ok(model.sample(&batch.condition, &noise.start)?.flatten_all()?.to_vec1()?)
+}
+
 impl FlowDraw {
     fn on(self, shape: (usize, usize), device: &Device) -> models::Result<(Vec<usize>, FlowNoise)> {
         let count = self.frames.len();

@@ -25,6 +25,9 @@ use models::vocabulary::{BoundVocabulary, Growth, Vocabulary};
 use serde::{Deserialize, Serialize};
 
 pub use self::decoder::DecoderShape;
+#[cfg(test)]
+pub(crate) use self::decoder::evaluated_chunk;
+pub(crate) use self::decoder::noise_at;
 pub use self::emitter::EmitterShape;
 pub use self::head::{Head, HeldOutPrograms, Measure, TrainedHead, value_of};
 pub use self::samples::Samples;

@@ -1,0 +1,269 @@
+//! The state of an episode: the program that is being executed, and the position in it.
+//!
+//! The emitter writes what is done over the next segments, and its program is the same at every frame of a segment. It is
+//! therefore asked again only when the active call has ended: when every group that the skill moves is at its target, to
+//! within a step of the grid, or when the call takes longer than twice its usual time. A task is over when the emitter wrote
+//! a single call, the last of a demonstration, and that call has ended; then the next step of a client's program begins.
+
+use clustering::Points;
+use skills::{ActionLayout, Argument, Control, Episode, Position, SkillAlphabet, SkillCall};
+
+use super::tongue::{Step, Written};
+
+/// A call takes at most so many times its usual steps.
+const PATIENCE: f64 = 2.0;
+
+/// A program is kept for so many requests if it has no calls of skills, was written again without a change, or begins with
+/// a call whose target is already reached: the emitter has just seen this position and would write the same program again.
+const KEPT: u64 = 4;
+
+/// A group that moves so many times farther than it usually does between two requests was moved by somebody: an episode
+/// begins. Clients of simulators run many episodes of one task over one connection and say nothing in between.
+const JUMP: f64 = 1.5;
+
+/// The same for a robot that is back where its episode began.
+const JUMP_BACK: f64 = 0.6;
+
+/// How near the start of its episode a robot is when it is back, in steps of the grid.
+const BACK: f64 = 2.5;
+
+/// What an episode consists of.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Plan {
+    /// An instruction.
+    Prompt(String),
+    /// A program of a client.
+    Program(Vec<Step>),
+}
+
+/// The state of an episode.
+#[derive(Clone, Debug)]
+pub(super) struct Execution {
+    pub(super) plan: Plan,
+    /// The step of a program that is under way.
+    pub(super) step: usize,
+    /// What the decoder reads: the tokens of task and motion.
+    pub(super) ids: Vec<u32>,
+    /// The program of the motion.
+    pub(super) motion: Written,
+    /// The program of the task.
+    pub(super) task: Written,
+    /// The active call of the motion.
+    pub(super) active: usize,
+    /// Whether a program was written; false until the first one.
+    written: bool,
+    /// The active call with targets as positions.
+    call: Option<SkillCall>,
+    /// How far the active call was from its target when it began.
+    distance: Option<f64>,
+    /// Requests since the active call began.
+    requests: u64,
+    /// Requests during which the call does not count as ended.
+    kept: u64,
+    /// Where the robot was last seen.
+    last: Option<Position>,
+    /// Where the robot was first seen.
+    start: Option<Position>,
+}
+
+/// What must be done before actions are decoded.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Need {
+    /// Nothing.
+    Nothing,
+    /// The emitter must write a program, with these words and after this beginning.
+    Emission {
+        /// The instruction.
+        words: String,
+        /// Tokens to begin with; none if the emitter is free.
+        beginning: Vec<u32>,
+    },
+    /// The calls of the client's program, from the active one on, are what the decoder reads.
+    Motion(Vec<SkillCall>),
+}
+
+/// Where the robot is, as far as its state tells.
+pub(super) struct Body<'a> {
+    pub(super) alphabet: &'a SkillAlphabet,
+    /// Actions that clients execute of each reply.
+    pub(super) replan: usize,
+    /// Segments that a program covers.
+    pub(super) horizon: usize,
+}
+
+impl Execution {
+    pub(super) fn new(plan: Plan) -> Execution {
+        Execution {
+            plan,
+            step: 0,
+            ids: Vec::new(),
+            motion: Written::default(),
+            task: Written::default(),
+            active: 0,
+            written: false,
+            call: None,
+            distance: None,
+            requests: 0,
+            kept: 0,
+            last: None,
+            start: None,
+        }
+    }
+
+    /// Whether the robot is where it cannot have moved to since the last request.
+    pub(super) fn has_jumped(&self, body: &Body<'_>, position: &Position) -> bool {
+        let (Some(last), Some(start)) = (&self.last, &self.start) else { return false };
+        let alphabet = body.alphabet;
+        let moved = body.most(position, last, &alphabet.paces) / body.replan.max(1) as f64;
+        let is_back =
+            body.most(position, start, &alphabet.grids) <= BACK && body.most(last, start, &alphabet.grids) > BACK;
+        moved > JUMP || (is_back && moved > JUMP_BACK)
+    }
+
+    /// Looks at where the robot is, and says what must be done.
+    pub(super) fn observe(&mut self, body: &Body<'_>, position: &Position) -> Need {
+        self.last = Some(position.clone());
+        self.start.get_or_insert_with(|| position.clone());
+        if self.written {
+            self.requests += 1;
+            if self.requests <= self.kept || !self.has_ended(body, position) {
+                return Need::Nothing;
+            }
+            self.finish_call();
+        }
+        match &self.plan {
+            Plan::Prompt(instruction) => Need::Emission { words: instruction.clone(), beginning: Vec::new() },
+            Plan::Program(steps) => match &steps[self.step.min(steps.len() - 1)] {
+                Step::Known { instruction, .. } => Need::Emission { words: instruction.clone(), beginning: Vec::new() },
+                Step::New { text, beginning } => Need::Emission { words: text.clone(), beginning: beginning.clone() },
+                Step::Motion { written } => {
+                    let end = (self.active + body.horizon.max(1)).min(written.calls.len());
+                    Need::Motion(written.calls[self.active.min(end)..end].to_vec())
+                }
+            },
+        }
+    }
+
+    /// A program was written for this request.
+    pub(super) fn begin(
+        &mut self,
+        body: &Body<'_>,
+        position: &Position,
+        ids: Vec<u32>,
+        task: Written,
+        motion: Written,
+    ) {
+        let is_same = self.written && motion.text == self.motion.text;
+        (self.ids, self.task, self.motion, self.active) = (ids, task, motion, 0);
+        self.begin_call(body, position);
+        let is_reached = self.distance.is_some_and(|distance| distance <= 1.0);
+        self.kept = if is_same || is_reached || self.motion.calls.is_empty() { KEPT } else { 0 };
+    }
+
+    /// The next calls of the client's program are what the decoder reads.
+    pub(super) fn begin_motion(&mut self, body: &Body<'_>, position: &Position, ids: Vec<u32>) {
+        if let Plan::Program(steps) = &self.plan
+            && let Some(Step::Motion { written }) = steps.get(self.step)
+        {
+            (self.motion, self.task) = (written.clone(), written.clone());
+        }
+        self.ids = ids;
+        self.begin_call(body, position);
+        self.kept = 0;
+    }
+
+    /// How much of the active call is done.
+    pub(super) fn progress(&self, body: &Body<'_>, position: &Position) -> Option<f64> {
+        let (whole, left) = (self.distance?, body.distance(self.call.as_ref()?, position)?);
+        Some(if whole <= 1.0 { 1.0 } else { (1.0 - left / whole).clamp(0.0, 1.0) })
+    }
+
+    fn begin_call(&mut self, body: &Body<'_>, position: &Position) {
+        self.written = true;
+        self.requests = 0;
+        let on_grid = body.alphabet.position_on_grid(position);
+        let call = self.motion.calls.get(self.active);
+        self.call = call.and_then(|call| body.alphabet.anchored(call, &on_grid).ok());
+        self.distance = self.call.as_ref().and_then(|call| body.distance(call, position));
+    }
+
+    fn has_ended(&self, body: &Body<'_>, position: &Position) -> bool {
+        let Some(call) = &self.call else { return true };
+        let left = body.distance(call, position);
+        if left.is_some_and(|left| left <= 1.0) {
+            return true;
+        }
+        let taken = self.requests as f64 * body.replan.max(1) as f64;
+        let usual = body.alphabet.skills.get(call.skill.0).map_or(0.0, |skill| skill.duration.steps);
+        // Without a target that can be seen, time alone tells.
+        taken >= usual * if left.is_some() { PATIENCE } else { 1.0 }
+    }
+
+    /// The active call has ended: on to the next call or the next step.
+    fn finish_call(&mut self) {
+        let Plan::Program(steps) = &self.plan else { return };
+        let last = match &steps[self.step.min(steps.len() - 1)] {
+            Step::Motion { written } => {
+                self.active += 1;
+                self.active >= written.calls.len()
+            }
+            // What is emitted covers what remains of the task.
+            Step::Known { .. } | Step::New { .. } => self.motion.calls.len() == 1,
+        };
+        if last && self.step + 1 < steps.len() {
+            self.step += 1;
+            self.active = 0;
+        } else if matches!(steps[self.step], Step::Motion { .. }) && last {
+            // The program is over: its last call stays active.
+            self.active = self.active.saturating_sub(1);
+        }
+    }
+}
+
+impl Body<'_> {
+    /// Where the robot is, from its state.
+    pub(super) fn position(&self, state: &[f32]) -> Position {
+        let layout = &self.alphabet.layout;
+        let still = vec![0.0; layout.width];
+        let read = || {
+            let (actions, states) = (Points::new(&still, layout.width).ok()?, Points::new(state, state.len()).ok()?);
+            Some(Episode::new(layout, actions, Some(states)).ok()?.position(0))
+        };
+        read().unwrap_or_else(|| unknown(layout))
+    }
+
+    /// How far apart two positions are as far as groups are seen: the most of all coordinates, in units of each.
+    fn most(&self, position: &Position, other: &Position, units: &[Vec<f64>]) -> f64 {
+        let groups = position.iter().zip(other).zip(units).zip(&self.alphabet.layout.groups);
+        let seen = groups.filter(|(_, group)| is_seen(group)).map(|(parts, _)| parts);
+        let steps = seen.flat_map(|((now, then), units)| {
+            let places = now.iter().zip(then).zip(units).filter(|(_, unit)| **unit > 0.0);
+            places.map(|((now, then), unit)| (now - then).abs() / unit)
+        });
+        steps.fold(0.0, f64::max)
+    }
+
+    /// How far groups are from the targets of a call, in steps of the grid; `None` if no target can be seen.
+    fn distance(&self, call: &SkillCall, position: &Position) -> Option<f64> {
+        let alphabet = self.alphabet;
+        let groups = &alphabet.skills.get(call.skill.0)?.arguments;
+        let mut most = None;
+        for (group, argument) in groups.iter().zip(&call.arguments) {
+            let (Argument::To(target), true) = (argument, is_seen(&alphabet.layout.groups[*group])) else { continue };
+            let places = target.iter().zip(&position[*group]).zip(&alphabet.grids[*group]);
+            let steps =
+                places.filter(|(_, grid)| **grid > 0.0).map(|((target, now), grid)| (target - now).abs() / grid);
+            most = Some(steps.fold(most.unwrap_or(0.0), f64::max));
+        }
+        most
+    }
+}
+
+/// Whether the state tells where a group is.
+fn is_seen(group: &skills::Group) -> bool {
+    !group.states.is_empty() && group.control != Control::Velocity
+}
+
+fn unknown(layout: &ActionLayout) -> Position {
+    layout.groups.iter().map(|group| vec![0.0; group.dims()]).collect()
+}

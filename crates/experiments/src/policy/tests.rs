@@ -1,0 +1,230 @@
+//! A tiny run on the embedded dataset, served.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dataset::{CameraId, FRAGMENT_LENGTH, FrameIndex, FrameKey, FrameOptions, FrameReader, Overrides};
+use models::training::distributed::Alone;
+
+use super::*;
+use crate::cycle::driver::with_wake_data;
+use crate::cycle::wake::{TrainedHead as _, evaluated_chunk};
+use crate::cycle::{Event, Extensions, RunOptions, RunSettings, run};
+use crate::{FeatureChoice, Prepared, Source};
+
+/// A run with everything that tests of serving look at.
+struct Made {
+    folder: tempfile::TempDir,
+    prepared: Prepared,
+    settings: RunSettings,
+}
+
+impl Made {
+    fn new() -> Made {
+        let folder = tempfile::tempdir().unwrap();
+        let choice = FeatureChoice {
+            encoder: Some("pixels:2".to_owned()),
+            cache: Some(folder.path().join("features")),
+            ..FeatureChoice::default()
+        };
+        let source = Source::open("embedded:libero_goal_mini", &Overrides::default(), &choice, &mut |_| {}).unwrap();
+        let prepared = Prepared::new(source, None, FRAGMENT_LENGTH).unwrap();
+        let mut sets: Vec<String> = Vec::new();
+        for section in ["world_model", "amortizer", "wake.emitter", "wake.decoder"] {
+            for few in ["train.steps=12", "train.warmup=1", "train.evaluate_every=12", "batch=8"] {
+                sets.push(format!("{section}.{few}"));
+            }
+        }
+        let few = [
+            "wake.judged=8",
+            "wake.emitted=2",
+            "wake.beam.width=2",
+            "cycle.refactor.max_judged=2",
+            "cycle.iterations=1",
+        ];
+        sets.extend(few.map(str::to_owned));
+        let settings = RunSettings::resolve("tiny", &sets).unwrap();
+        let made = Made { folder, prepared, settings };
+        run(&made.prepared, &made.settings, made.options(&made.out(), &mut |_| {})).unwrap().unwrap();
+        made
+    }
+
+    fn out(&self) -> PathBuf {
+        self.folder.path().join("run")
+    }
+
+    fn options<'a>(&self, out: &'a Path, observer: &'a mut dyn FnMut(Event<'_>)) -> RunOptions<'a> {
+        RunOptions {
+            out,
+            resume: false,
+            preset: "tiny",
+            seed: 5,
+            device: &Device::Cpu,
+            transport: Arc::new(Alone::default()),
+            stop: None,
+            observer,
+            runs_on: "cpu".to_owned(),
+            command: String::new(),
+            extensions: Extensions::default(),
+        }
+    }
+
+    fn policy(&self) -> RunPolicy {
+        RunPolicy::load(&self.out(), &PolicyOptions { device: Device::Cpu, weights: None, replan: 5 }).unwrap()
+    }
+
+    /// What a client sees at a frame of the dataset.
+    fn observation(&self, client: u64, frame: usize) -> Observation {
+        let dataset = &self.prepared.source.dataset;
+        let episode = dataset.spans().iter().position(|span| span.frames.contains(&frame)).unwrap();
+        let keys: Vec<FrameKey> = (0..2).map(|camera| (CameraId(camera), FrameIndex(frame))).collect();
+        Observation {
+            client,
+            images: FrameReader::new(dataset, FrameOptions::default()).read(&keys).unwrap(),
+            state: dataset.columns().states.rows(frame..frame + 1).to_vec(),
+            asked: Asked::Prompt(dataset.tasks()[dataset.spans()[episode].task.0 as usize].clone()),
+            restart: true,
+        }
+    }
+
+    fn held_out(&self) -> Vec<usize> {
+        let spans = self.prepared.source.dataset.spans();
+        let episodes = self.prepared.split.held_out.iter().step_by(3);
+        episodes.map(|episode| spans[episode.at()].frames.start + 7).collect()
+    }
+}
+
+#[test]
+fn a_served_run_answers_as_its_evaluation_does_and_executes_programs() {
+    let made = Made::new();
+    let mut policy = made.policy();
+    let about = policy.about().clone();
+    assert_eq!((about.cameras.len(), about.widths.states, about.record.limits.len()), (2, 8, 7));
+    assert_eq!(about.record.limits[6], [-1.0, 1.0]);
+    assert!(about.notes.is_empty() && about.record.tasks.len() == 9, "{:?}", about.record.tasks);
+
+    served_actions_are_those_of_the_evaluation(&made, &mut policy);
+    programs_are_written_again_only_when_something_has_changed(&made, &mut policy);
+    programs_of_clients_are_executed_or_refused(&made, &mut policy);
+    runs_of_earlier_versions_and_missing_files(&made);
+}
+
+fn served_actions_are_those_of_the_evaluation(made: &Made, policy: &mut RunPolicy) {
+    let frames = made.held_out();
+    let observations: Vec<Observation> =
+        frames.iter().zip(0..).map(|(frame, client)| made.observation(client, *frame)).collect();
+    let singly: Vec<Decision> =
+        observations.iter().map(|one| policy.act(std::slice::from_ref(one)).remove(0).unwrap()).collect();
+    let together: Vec<Decision> = policy.act(&observations).into_iter().map(|one| one.unwrap()).collect();
+    let emitter = load_emitter(&made.out().join(WITH), &Device::Cpu).unwrap();
+    let decoder = load_decoder(&made.out().join(WITH), &Device::Cpu).unwrap();
+    let out = made.out();
+    let close = |found: &[f32], wanted: &[f32]| found.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-4);
+    with_wake_data(&made.prepared, &made.settings, &made.options(&out, &mut |_| {}), |data| {
+        for (row, frame) in frames.iter().enumerate() {
+            let programs = emitter.model.programs(data, &[*frame]).unwrap().unwrap();
+            let mut wanted = evaluated_chunk(&decoder.model, data.table, *frame, &programs).unwrap();
+            decoder.record.scales.actions.invert(&mut wanted);
+            policy.about.record.clip(&mut wanted);
+            assert_eq!(policy.episodes[&(row as u64)].ids, programs[0], "the program at frame {frame}");
+            for decision in [&singly[row], &together[row]] {
+                assert_eq!(decision.actions.len(), wanted.len());
+                assert!(close(&decision.actions, &wanted), "{:?}\n{wanted:?}", decision.actions);
+            }
+        }
+    })
+    .unwrap();
+    let spread = singly.iter().any(|one| one.actions != singly[0].actions);
+    assert!(spread, "other frames have other actions, or nothing was tested");
+}
+
+fn programs_are_written_again_only_when_something_has_changed(made: &Made, policy: &mut RunPolicy) {
+    let frame = made.held_out()[0];
+    let first = made.observation(9, frame);
+    let again = Observation { restart: false, ..first.clone() };
+    let mut act = |one: &Observation| policy.act(std::slice::from_ref(one)).remove(0).unwrap();
+    let begun = act(&first);
+    assert!(begun.rewritten);
+    let next = act(&again);
+    assert!(!next.rewritten, "{}", begun.program);
+    assert!(next.program == begun.program && next.actions == begun.actions);
+    // A robot that is somewhere else at once is in another episode.
+    let mut moved = again.clone();
+    moved.state[0] += 1.0;
+    moved.state[1] -= 1.0;
+    assert!(act(&moved).rewritten);
+    // Whatever a call is, it does not last for ever.
+    let rewritten = (0..400).filter(|_| act(&again).rewritten).count();
+    assert!((1..200).contains(&rewritten), "{rewritten}");
+    policy.forget(9);
+    assert!(!policy.episodes.contains_key(&9));
+}
+
+fn programs_of_clients_are_executed_or_refused(made: &Made, policy: &mut RunPolicy) {
+    let seen = made.observation(4, made.held_out()[1]);
+    let mut act = |source: &str| {
+        let one = Observation { asked: Asked::Program(source.to_owned()), ..seen.clone() };
+        policy.act(std::slice::from_ref(&one)).remove(0)
+    };
+    // Two tasks that training had, one that it did not have, and a skill with its target.
+    let decision = act(r#"seq[turn_on "stove", put "bowl" (on "plate")]"#).unwrap();
+    assert_eq!((decision.task.as_str(), decision.step), (r#"turn_on "stove""#, Some((0, 2))));
+    let decision = act(r#"put "bowl" (on "stove")"#).unwrap();
+    assert_eq!(decision.step, Some((0, 1)));
+    let decision = act(r#"open "stove""#).unwrap();
+    assert_eq!(decision.task, r#"open "stove""#);
+    let task = &policy.episodes[&4].task.text;
+    assert_eq!(task, r#"open "stove""#, "the emitter was made to begin with it");
+    let skill = policy.tongue.alphabet.skills.iter().find(|skill| skill.arguments.len() == 1).unwrap().name.clone();
+    let text = format!("seq[{skill} pose[0.1,0.2,1,0,0,0], {skill} pose[0.1,0.2,1.2,0,0,0]]");
+    let mut act = |source: &str| {
+        let one = Observation { asked: Asked::Program(source.to_owned()), ..seen.clone() };
+        policy.act(std::slice::from_ref(&one)).remove(0)
+    };
+    let decision = act(&text).unwrap();
+    let [name, readable, call] = decision.skill.clone().unwrap();
+    assert_eq!((name.as_str(), decision.progress), (skill.as_str(), Some(0.0)));
+    assert!(readable != name && call.starts_with(&skill), "{readable}, {call}");
+    let span = decision.active.clone().unwrap();
+    assert!(decision.program[span].starts_with(&format!("{skill} pose")), "{}", decision.program);
+
+    let Err(Refusal::Program(report)) = act("seq[pick left]") else { panic!("ill-typed") };
+    assert_eq!(report.source_text, "seq[pick left]");
+    let reasons = [
+        (r#"pick "unicorn""#, "has words that no training program has"),
+        ("seq[]", "the program does nothing"),
+        (r#"branch(is_open "drawer", open "drawer", close "drawer")"#, "only the world can decide"),
+    ];
+    for (source, part) in reasons {
+        let Err(Refusal::Other(reason)) = act(source) else { panic!("{source}") };
+        assert!(reason.contains(part), "{reason}");
+    }
+    // A refusal does not affect the others of its batch.
+    let bad = Observation { asked: Asked::Program("nonsense".to_owned()), ..seen.clone() };
+    let good = made.observation(5, made.held_out()[0]);
+    let short = Observation { client: 6, state: vec![0.0; 3], ..seen.clone() };
+    let far = Observation { client: 7, state: vec![1e30; 8], ..seen.clone() };
+    let pixel = Frame { width: 1, height: 1, pixels: vec![0; 3].into() };
+    let small = Observation { client: 8, images: vec![pixel.clone(), pixel], ..seen.clone() };
+    let found = policy.act(&[bad, good, short, far, small]);
+    assert!(found[0].is_err() && found[1].is_ok() && found[2].is_err());
+    let reason = |at: usize| match &found[at] {
+        Err(Refusal::Other(reason)) => reason.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert!(reason(3).contains("number 0 of the state is 1e30, more than 10000 standard deviations"), "{}", reason(3));
+    assert!(reason(4).contains("1×1 pixels; the policy needs 2×2 or more"), "{}", reason(4));
+}
+
+fn runs_of_earlier_versions_and_missing_files(made: &Made) {
+    std::fs::remove_file(made.out().join(POLICY)).unwrap();
+    let old = made.policy();
+    assert!(old.about().record.tasks.is_empty());
+    assert_eq!(old.about().record.limits[6], [-1.0, 1.0], "limits come from the skills' layout");
+    std::fs::remove_dir_all(made.out().join(WITH)).unwrap();
+    assert_eq!(made.policy().about().chunk, old.about().chunk, "the last policy of the loop serves as well");
+    std::fs::remove_dir_all(made.out().join("t1/emitter")).unwrap();
+    let options = PolicyOptions { device: Device::Cpu, weights: None, replan: 5 };
+    let error = RunPolicy::load(&made.out(), &options).err().unwrap().to_string();
+    assert!(error.contains("has no trained policy"), "{error}");
+}

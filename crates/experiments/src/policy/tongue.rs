@@ -1,0 +1,284 @@
+//! The language of a policy: its primitives, skills, library and tokens, and what can be said about a program in it.
+//!
+//! A server runs for months, and terms are never freed, so the store of a [`Tongue`] does not grow: programs of clients and of
+//! the emitter live in a clone for as long as they are looked at.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+
+use compression::Library;
+use language::{
+    Event, GENERAL_PRIM_TYPES, PrefixChecker, Report, Signature, Term, TermId, TermStore, Token, evaluate, parse,
+    print, read, term_of,
+};
+use models::Vocabulary;
+use models::vocabulary::{BoundVocabulary, UNKNOWN};
+use skills::{SkillAlphabet, SkillCall};
+
+use super::record::TaskRecord;
+use crate::cycle::corpus::{GOAL, INSTRUCTED};
+use crate::cycle::driver::LIBRARY;
+use crate::error::{Error, Result};
+use crate::run_dir::read_json;
+
+/// The language of a policy.
+pub(super) struct Tongue {
+    pub(super) store: TermStore,
+    pub(super) signature: Signature,
+    pub(super) bound: BoundVocabulary,
+    pub(super) alphabet: SkillAlphabet,
+    pub(super) library: Library,
+    /// Spellings of the vocabulary, for messages.
+    vocabulary: Vocabulary,
+    /// Instructions by the calls of their task's program.
+    known: BTreeMap<Vec<String>, String>,
+}
+
+/// A program as it is shown and executed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Written {
+    /// Its text.
+    pub(super) text: String,
+    /// The calls of skills that it makes; empty if it calls anything else.
+    pub(super) calls: Vec<SkillCall>,
+    /// For each call its text.
+    pub(super) call_texts: Vec<String>,
+    /// For each call the bytes of `text` that make it.
+    pub(super) spans: Vec<Range<usize>>,
+    /// The library entries in it.
+    pub(super) entries: Vec<String>,
+}
+
+/// A step of a program that a client sent.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Step {
+    /// A task that training had an instruction for.
+    Known {
+        /// The instruction.
+        instruction: String,
+        /// Its program.
+        text: String,
+    },
+    /// A task that training did not have, as the beginning of what the emitter writes.
+    New {
+        /// Its program.
+        text: String,
+        /// Its tokens, with the separator.
+        beginning: Vec<u32>,
+    },
+    /// Skills with their targets, which need no emitter.
+    Motion {
+        /// The program.
+        written: Written,
+    },
+}
+
+/// Why a program is not executed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Refusal {
+    /// It is not well-typed.
+    Program(Report),
+    /// Another reason, in words.
+    Other(String),
+}
+
+impl Tongue {
+    /// The language of a run's policy.
+    pub(super) fn load(
+        run: &Path,
+        alphabet: SkillAlphabet,
+        vocabulary: &Vocabulary,
+        tasks: &[TaskRecord],
+    ) -> Result<Tongue> {
+        let broken =
+            |error: &dyn std::fmt::Display| Error::Mismatch(format!("the run's language cannot be read: {error}"));
+        let mut store = TermStore::new();
+        let mut base = Signature::standard(&mut store);
+        let has = |name: &str| vocabulary.spellings().iter().any(|spelling| is_call_of(spelling, name));
+        if GENERAL_PRIM_TYPES.iter().any(|(name, ..)| has(name)) {
+            base.declare_general(&mut store);
+        }
+        let (name, scheme, meaning) = INSTRUCTED;
+        base.declare(&mut store, name, scheme, meaning).map_err(|error| broken(&error))?;
+        alphabet.declare(&mut store, &mut base)?;
+        let path = run.join(LIBRARY);
+        let library: Library = if path.is_file() { read_json(&path)? } else { Library::new() };
+        // A policy without the library is served without it.
+        let library = if library.entries().iter().all(|entry| has(&entry.name)) { library } else { Library::new() };
+        let signature = library.define(&mut store, &base)?;
+        let bound = vocabulary.bind(&mut store)?;
+        let mut known = BTreeMap::new();
+        for task in tasks {
+            let mut scratch = store.clone();
+            if let Ok(typed) = read(&mut scratch, &signature, &task.program, Some(GOAL))
+                && let Ok(trace) = evaluate(&mut scratch, &signature, typed.term)
+                && let Some(calls) = texts(&scratch, &trace)
+            {
+                known.entry(calls).or_insert_with(|| task.instruction.clone());
+            }
+        }
+        Ok(Tongue { store, signature, bound, alphabet, library, vocabulary: vocabulary.clone(), known })
+    }
+
+    /// What checks emitted prefixes.
+    pub(super) fn checker(&self) -> PrefixChecker {
+        PrefixChecker::new(&self.store, &self.signature, GOAL)
+    }
+
+    /// A program that the emitter wrote, by its tokens.
+    pub(super) fn written(&self, tokens: &[Token]) -> Written {
+        let mut store = self.store.clone();
+        let Ok(term) = term_of(&mut store, tokens) else { return Written::default() };
+        self.look_at(&mut store, term)
+    }
+
+    /// The tokens of a task and some calls of skills, as the decoder reads them.
+    pub(super) fn motion_ids(&self, calls: &[SkillCall]) -> Result<Vec<u32>> {
+        let mut store = self.store.clone();
+        let broken = |error: language::TermError| Error::Mismatch(error.to_string());
+        let task = store.seq(&[]).map_err(broken)?;
+        let motion = self.alphabet.program(&mut store, calls)?;
+        Ok(self.bound.encode(&store, &[task, motion]).ids)
+    }
+
+    /// A program of a client as steps.
+    ///
+    /// # Errors
+    /// If it is not well-typed, cannot be decided without the world, or has words that the policy has never seen.
+    pub(super) fn steps(&self, source: &str) -> std::result::Result<Vec<Step>, Refusal> {
+        let mut store = self.store.clone();
+        let typed = read(&mut store, &self.signature, source, Some(GOAL)).map_err(Refusal::Program)?;
+        let trace =
+            evaluate(&mut store, &self.signature, typed.term).map_err(|error| Refusal::Other(error.to_string()))?;
+        let calls = texts(&store, &trace).ok_or_else(|| {
+            Refusal::Other(
+                "the program has a branch or a repetition that only the world can decide; a served policy executes \
+                 sequences"
+                    .to_owned(),
+            )
+        })?;
+        if calls.is_empty() {
+            return Err(Refusal::Other("the program does nothing; expected at least one call".to_owned()));
+        }
+        let is_skill = |at: usize| self.alphabet.calls_of_trace(&store, &trace[at..=at]).is_ok();
+        let mut steps = Vec::new();
+        let mut at = 0;
+        while at < calls.len() {
+            if is_skill(at) {
+                let end = (at..calls.len()).find(|place| !is_skill(*place)).unwrap_or(calls.len());
+                let source = format!("seq[{}]", calls[at..end].join(", "));
+                let mut own = self.store.clone();
+                let typed = read(&mut own, &self.signature, &source, Some(GOAL)).map_err(Refusal::Program)?;
+                steps.push(Step::Motion { written: self.look_at(&mut own, typed.term) });
+                at = end;
+                continue;
+            }
+            // The longest stretch that training had an instruction for.
+            let known = (at + 1..=calls.len()).rev().find_map(|end| Some((end, self.known.get(&calls[at..end])?)));
+            match known {
+                Some((end, instruction)) => {
+                    let text = joined(&calls[at..end]);
+                    steps.push(Step::Known { instruction: instruction.clone(), text });
+                    at = end;
+                }
+                None => {
+                    steps.push(self.new_step(&calls[at])?);
+                    at += 1;
+                }
+            }
+        }
+        Ok(steps)
+    }
+
+    /// A task that training did not have.
+    fn new_step(&self, text: &str) -> std::result::Result<Step, Refusal> {
+        let mut store = self.store.clone();
+        let typed = read(&mut store, &self.signature, text, Some(GOAL)).map_err(Refusal::Program)?;
+        let encoded = self.bound.encode(&store, &[typed.term]);
+        if encoded.ids.contains(&UNKNOWN) {
+            let texts = self.vocabulary.spellings().iter().filter(|spelling| spelling.starts_with('"'));
+            return Err(Refusal::Other(format!(
+                "`{text}` has words that no training program has; the objects that this policy knows are {}",
+                texts.cloned().collect::<Vec<_>>().join(", ")
+            )));
+        }
+        let mut beginning = encoded.ids;
+        // The end becomes a separator: the motion follows.
+        beginning.pop();
+        beginning.push(models::vocabulary::SEPARATOR);
+        Ok(Step::New { text: text.to_owned(), beginning })
+    }
+
+    fn look_at(&self, store: &mut TermStore, term: TermId) -> Written {
+        let text = print(store, term);
+        let items = match store.get(term) {
+            Term::Seq(items) => items.to_vec(),
+            _ => vec![term],
+        };
+        let places = spans_of(store, &self.signature, &text, items.len());
+        let (mut calls, mut call_texts, mut spans) = (Vec::new(), Vec::new(), Vec::new());
+        for (item, place) in items.into_iter().zip(places) {
+            let trace = evaluate(store, &self.signature, item).unwrap_or_default();
+            let own = self.alphabet.calls_of_trace(store, &trace);
+            let (Ok(own), Some(own_texts)) = (own, texts(store, &trace)) else {
+                (calls, call_texts, spans) = (Vec::new(), Vec::new(), Vec::new());
+                break;
+            };
+            spans.extend(own.iter().map(|_| place.clone()));
+            calls.extend(own);
+            call_texts.extend(own_texts);
+        }
+        Written { entries: self.entries(store, term), text, calls, call_texts, spans }
+    }
+
+    /// The library entries that a term mentions.
+    fn entries(&self, store: &TermStore, term: TermId) -> Vec<String> {
+        let names = store.constants(term).into_iter().map(|name| store.spelling(name).to_owned());
+        let mut names: Vec<String> = names.filter(|name| self.library.get(name).is_some()).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+}
+
+/// The calls of a trace as text; `None` if the world must decide something.
+fn texts(store: &TermStore, trace: &[Event]) -> Option<Vec<String>> {
+    let text = |event: &Event| match event {
+        Event::Call { term, .. } => Some(print(store, *term)),
+        Event::Branch { .. } | Event::Repeat { .. } => None,
+    };
+    trace.iter().map(text).collect()
+}
+
+fn joined(calls: &[String]) -> String {
+    match calls {
+        [only] => only.clone(),
+        several => format!("seq[{}]", several.join(", ")),
+    }
+}
+
+/// Where the items of a printed sequence are.
+fn spans_of(store: &TermStore, signature: &Signature, text: &str, items: usize) -> Vec<Range<usize>> {
+    let whole = vec![0..text.len(); items];
+    let mut store = store.clone();
+    let Ok(parsed) = parse(&mut store, signature, text) else { return whole };
+    let Some(root) = parsed.spans.root().filter(|_| items > 1) else { return whole };
+    let spans: Vec<Range<usize>> = parsed
+        .spans
+        .children(root)
+        .iter()
+        .map(|child| {
+            let span = parsed.spans.span(*child);
+            span.start..span.end
+        })
+        .collect();
+    if spans.len() == items { spans } else { whole }
+}
+
+/// Whether a token, such as `put/2`, calls a constant.
+fn is_call_of(spelling: &str, name: &str) -> bool {
+    spelling
+        .strip_prefix(name)
+        .is_some_and(|rest| rest.strip_prefix('/').is_some_and(|digits| digits.parse::<u32>().is_ok()))
+}
