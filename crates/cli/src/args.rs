@@ -12,6 +12,7 @@ use crate::eval::EvalCommand;
 use crate::library_show::ShowArgs;
 use crate::report_page::ReportArgs;
 use crate::run::{DemoArgs, RunArgs};
+use crate::serve::ServeArgs;
 use crate::train::TrainCommand;
 
 /// The largest multiple of the greedy rounds' steps that the look-ahead may take; more is a slip of the keyboard.
@@ -64,6 +65,9 @@ equal instructions are one task.
 Ctrl-C ends it where it is, and so does anything else; `--resume` goes on with the result of a run
 that was never stopped.")]
     Run(RunArgs),
+    /// Write named subtasks into a dataset, from states, actions and instructions
+    #[command(after_help = crate::annotate::EXAMPLES)]
+    Annotate(crate::annotate::AnnotateArgs),
     /// Regenerate the HTML report of a finished run
     #[command(after_help = "Examples:
   refactor-vla report demo-run
@@ -71,13 +75,23 @@ that was never stopped.")]
 
 The report is rendered from `report.json` in the results directory; nothing is trained or measured.")]
     Report(ReportArgs),
+    /// Serve the policy of a finished run to robots and simulators, with a live page
+    #[command(after_help = "Examples:
+  refactor-vla serve demo-run
+  refactor-vla serve runs/goal --weights weights/dinov2-small --device cuda:0
+  refactor-vla serve runs/goal --host 0.0.0.0 --port 9000 --api-key KEY
+
+Clients speak the websocket protocol of openpi: its Python client is `openpi-client` on PyPI. A
+request may have `program` instead of `prompt`. The page at `/` shows what the policy does;
+`/healthz` and `/metrics` are for monitoring. Ctrl-C finishes work in progress and ends.")]
+    Serve(ServeArgs),
     /// Check, evaluate and show programs
     #[command(subcommand)]
     Program(ProgramCommand),
     /// Learn libraries from corpora of programs, and look at them
     #[command(subcommand)]
     Library(LibraryCommand),
-    /// Look at, check, make and annotate datasets of robot demonstrations
+    /// Inspect, validate, view and generate datasets of robot demonstrations
     #[command(subcommand)]
     Data(DataCommand),
     /// Encode the pictures of a dataset once, and keep their features for all that follows
@@ -175,7 +189,7 @@ pub(crate) enum DataCommand {
 
 Datasets are directories in the LeRobot format v3.0.")]
     Inspect(InspectArgs),
-    /// Find everything that is wrong with a dataset, not only the first thing
+    /// Report all problems of a dataset, with what was expected and how to fix each
     #[command(after_help = "Examples:
   refactor-vla data validate demonstrations/libero_goal
   refactor-vla data validate demonstrations/libero_goal --decode
@@ -186,17 +200,22 @@ The exit code is 0 if the dataset is sound, also with warnings, and 2 if it is n
     /// Generate a synthetic dataset whose segments or returns are known
     #[command(subcommand)]
     Synth(SynthCommand),
-    /// Write a run's skills into a copy of a dataset: a skill for each frame, with readable names
-    #[command(after_help = r#"Examples:
-  refactor-vla data annotate runs/goal demos/libero_goal demos/libero_goal_skills
-  refactor-vla data annotate runs/goal demos/new_episodes demos/new_episodes_skills
+    /// Show episodes as film strips with their subtasks, as an HTML page
+    #[command(after_help = "Examples:
+  refactor-vla data view demos/kitchen_subtasks
+  refactor-vla data view demos/kitchen preview.html --episodes 100
+
+The page contains its pictures and loads nothing. Of a dataset without subtasks it shows those that
+`annotate` would write.")]
+    View(ViewArgs),
+    /// Write labels from a JSON file into a copy of a dataset: a number for each frame, with names
+    #[command(after_help = r#"Example:
   refactor-vla data annotate skills.json demos/libero_goal demos/libero_goal_skills
 
-The copy has the column `skill_index`, the names in `meta/skills.json`, and both again as lerobot's
-subtasks. Episodes that the run has seen get the skills that the run gave them; others are cut with
-the run's settings, and each segment gets the skill that replays its actions best.
+To find subtasks, or to write the skills of a run, use `refactor-vla annotate`. The copy has the
+column of the file, the names in `meta`, and both again as lerobot's subtasks.
 
-Skills from elsewhere are a JSON file such as
+The file is such as
   {
     "feature": "skill",
     "names": ["reach", "grasp"],
@@ -233,6 +252,27 @@ pub(crate) struct ValidateArgs {
     #[arg(long)]
     pub(crate) decode: bool,
     /// Print what was found as a JSON list
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) keys: KeyArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ViewArgs {
+    /// Dataset: a directory, or `embedded:libero_goal_mini`
+    #[arg(value_name = "DATASET")]
+    pub(crate) dataset: String,
+    /// HTML file to write
+    #[arg(value_name = "OUT", default_value = "subtasks.html")]
+    pub(crate) out: PathBuf,
+    /// Maximum number of episodes, evenly spread over tasks and dataset
+    #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) episodes: u32,
+    /// Pictures per episode; 0 for none
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(0..=64))]
+    pub(crate) pictures: u32,
+    /// Print JSON instead of the path
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -289,9 +329,9 @@ pub(crate) struct KeyArgs {
     /// `--control 'left arm=absolute'`; may be given several times [default: measured]
     #[arg(long, value_name = "[GROUP=]CONTROL")]
     pub(crate) control: Vec<ControlChoice>,
-    /// A gripper among the action's dimensions, by name or number, or `none`; may be given several times
-    /// [default: detected]
-    #[arg(long, value_name = "NAME|COLUMN|none")]
+    /// A gripper among the action's dimensions, by name or number, or `none`; `=opens` or `=closes` says what a high command
+    /// does; may be given several times [default: detected]
+    #[arg(long, value_name = "COLUMN[=opens|=closes]|none")]
     pub(crate) gripper: Vec<String>,
 }
 
@@ -365,13 +405,13 @@ pub(crate) struct SynthRobotArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AnnotateArgs {
-    /// A directory that `run` or `demo` made, or skills from elsewhere: a JSON file, or `-` for stdin
+    /// JSON file of skills, or `-` for stdin
+    #[arg(value_name = "FILE")]
     pub(crate) run: PathBuf,
-    /// The dataset: a directory, or `embedded:libero_goal_mini`
+    /// Dataset: a directory, or `embedded:libero_goal_mini`
     #[arg(value_name = "DATASET")]
     pub(crate) dataset: String,
-    /// The directory to make; it must not exist, or be empty. Its videos are hard links to those of the
-    /// dataset where possible: the same files, not copies
+    /// Directory to create; must not exist, or be empty. Videos are hard links where possible
     pub(crate) out: PathBuf,
     /// Write the column and the names only, not lerobot's subtasks; subtasks that are there are kept
     #[arg(long)]
@@ -379,8 +419,6 @@ pub(crate) struct AnnotateArgs {
     /// Print JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) keys: KeyArgs,
 }
 
 #[derive(Debug, Subcommand)]

@@ -93,6 +93,15 @@ impl From<dataset::Error> for Failure {
     }
 }
 
+impl From<subtasks::Error> for Failure {
+    fn from(error: subtasks::Error) -> Failure {
+        match error {
+            subtasks::Error::Dataset(error) => error.into(),
+            other => Problem::new(other.to_string()).into(),
+        }
+    }
+}
+
 impl From<models::Error> for Failure {
     fn from(error: models::Error) -> Failure {
         match error {
@@ -177,6 +186,15 @@ fn drawn(report: &miette::Report) -> String {
         true => GraphicalTheme::unicode(),
         false => GraphicalTheme::unicode_nocolor(),
     };
+    drawn_with(report, theme)
+}
+
+/// The same without colours, for others than the terminal.
+pub(crate) fn drawn_plain(report: &miette::Report) -> String {
+    drawn_with(report, GraphicalTheme::unicode_nocolor())
+}
+
+fn drawn_with(report: &miette::Report, theme: GraphicalTheme) -> String {
     let handler = GraphicalReportHandler::new_themed(theme).with_width(WIDTH);
     let mut text = String::new();
     match handler.render_report(&mut text, report.as_ref()) {

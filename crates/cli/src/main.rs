@@ -3,6 +3,7 @@
 //! Results go to stdout, everything else to stderr. The exit code is 0, or 2 if something was wrong; a reader that closes
 //! the pipe early is nothing wrong.
 
+mod annotate;
 mod args;
 mod command_line;
 mod completions;
@@ -18,6 +19,7 @@ mod program;
 mod report_page;
 mod run;
 mod run_directory;
+mod serve;
 mod table;
 mod train;
 mod vocabulary;
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
         Command::Program(command) => program::run(command),
         Command::Library(LibraryCommand::Compress(options)) => library::compress(&options),
         Command::Library(LibraryCommand::Show(options)) => library_show::run(&options),
+        Command::Annotate(options) => annotate::run(&options),
         Command::Data(command) => data::run(command),
         Command::Features(options) => features::run(&options),
         Command::Train(command) => train::run(&command),
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         Command::Demo(options) => run::demo(&options),
         Command::Eval(command) => eval::run(&command),
         Command::Report(options) => report_page::run(&options),
+        Command::Serve(options) => serve::run(&options),
         Command::Completions { shell } => completions::run(shell),
     };
     match done {

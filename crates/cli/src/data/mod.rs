@@ -5,6 +5,7 @@ mod inspect;
 mod skills_file;
 mod synth;
 mod validate;
+mod view;
 
 use std::path::PathBuf;
 
@@ -22,6 +23,7 @@ pub(crate) fn run(command: DataCommand) -> Result<(), Failure> {
         DataCommand::Inspect(options) => inspect::run(&options),
         DataCommand::Validate(options) => validate::run(&options),
         DataCommand::Synth(command) => synth::run(&command),
+        DataCommand::View(options) => view::run(&options),
         DataCommand::Annotate(options) => annotate::run(&options),
     }
 }
@@ -54,6 +56,6 @@ pub(crate) fn overrides(keys: &KeyArgs) -> Overrides {
 }
 
 /// A number of things.
-fn counted(count: u64, one: &str, many: &str) -> String {
+pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
 }

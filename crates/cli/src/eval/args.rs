@@ -10,6 +10,17 @@ use crate::train::{ComputeArgs, FeatureArgs, SourceArgs};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum EvalCommand {
+    /// Score segments and named subtasks against true phases, next to baselines
+    #[command(after_help = "Examples:
+  refactor-vla eval annotate embedded:libero_goal_mini
+  refactor-vla eval annotate demos/libero_goal demos/libero_10 --peer ruptures.json --objects order.json \\
+      --output annotate.json
+  refactor-vla eval annotate demos/so101 --noise --plot noise.svg
+
+Datasets need a column `phase` with the true phase of each frame. Settings of baselines are chosen on
+training episodes; the last episodes of each task are scored. With `--noise`, episodes are scored again
+as operators of three levels of practice would have recorded them.")]
+    Annotate(AnnotateEvalArgs),
     /// Train phases A and C in every mode, and table how fragments cluster into tasks and phases
     #[command(after_help = "Examples:
   refactor-vla eval phase-c --preset tiny --seeds 1 --out runs/matrix
@@ -54,6 +65,39 @@ the motions' actions alone, judged by the same gates.")]
 Each run is a verifier: the run of a world model, or a run of the whole loop. The dataset should hold
 out failed episodes as well (episodes whose reward stays 0), or there is nothing to tell apart.")]
     Returns(ReturnsArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct AnnotateEvalArgs {
+    /// Datasets with true phases: directories, or `embedded:libero_goal_mini`
+    #[arg(value_name = "DATASET", required = true)]
+    pub(crate) datasets: Vec<String>,
+    /// A file with the cuts of another program, as the scripts in results/annotate write it; may be given several times
+    #[arg(long, value_name = "FILE")]
+    pub(crate) peer: Vec<PathBuf>,
+    /// A file with the order in which objects were handled, where it is not that of the instruction
+    #[arg(long, value_name = "FILE")]
+    pub(crate) objects: Option<PathBuf>,
+    /// Score disturbed episodes as well, at three levels of human noise
+    #[arg(long)]
+    pub(crate) noise: bool,
+    /// Held-out episodes per task [default: 2 if every task has 5 or more, otherwise 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) hold_out: Option<u32>,
+    /// Random seed of clusters, noise and resamples
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Write the results as JSON, with the segments of every held-out episode
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write a plot of F1 against noise as SVG
+    #[arg(long, value_name = "FILE", requires = "noise")]
+    pub(crate) plot: Option<PathBuf>,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) keys: KeyArgs,
 }
 
 #[derive(Debug, clap::Args)]

@@ -1,5 +1,6 @@
 //! `eval …`: experiments, each a table and JSON.
 
+mod annotate;
 mod args;
 mod motor_library;
 mod phase_c;
@@ -21,6 +22,7 @@ use crate::train::{prepared, stop_flag, training};
 /// Runs one of the commands.
 pub(crate) fn run(command: &EvalCommand) -> Result<(), Failure> {
     match command {
+        EvalCommand::Annotate(options) => annotate::run(options),
         EvalCommand::PhaseC(options) => phase_c::run(options),
         EvalCommand::Kernel(options) => kernel(options),
         EvalCommand::RecursivePour(options) => pour::run(options),

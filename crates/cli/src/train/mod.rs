@@ -3,7 +3,7 @@
 mod args;
 mod place;
 mod wake;
-mod watch;
+pub(crate) mod watch;
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,10 @@
 //! The binary as a person uses it: what it prints, what it writes, and how it fails.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails loudly")]
 
+mod annotate;
 mod data;
 mod errors;
+mod eval_annotate;
 mod features;
 mod findings;
 mod help;
@@ -12,6 +14,7 @@ mod library_show;
 mod program;
 mod report;
 mod run;
+mod serve;
 mod train;
 
 use std::fs;
