@@ -1,9 +1,10 @@
 """Prints the tables of the pages in results/ from their JSON files, for whatever seeds are there.
 
-usage: python3 results/tables.py loop|kernel|returns|motor_library|robots
+usage: python3 results/tables.py loop|kernel|returns|motor_library|robots|annotate
 
 With several seeds, measured values are means ± standard deviations and counts are listed by seed. With one seed, both are
-the values of that seed. Searches end at the limit of candidates that an iteration may judge, or when nothing gains 4 nats.
+the values of that seed. Searches end at the limit of candidates that an iteration may judge, when nothing gains 4 nats, or
+after 8 entries. Times are those of the first seed.
 Only the standard library is used.
 """
 
@@ -17,7 +18,7 @@ ROBOTS = ("so101", "aloha", "humanoid", "mobile", "state-only")
 FORMS = {"mc": "Monte Carlo", "separable_vpk": "separable", "amortized": "amortized (k_χ)"}
 REPLACEMENTS = {"stillness": "standing still", "failed_episode": "failed episode", "successful_episode": "successful episode"}
 CLASSES = {"behaviour": "D_φ", "actions": "actions"}
-ENDS = {"judged": "limit", "nothing_gains": "no gain"}
+ENDS = {"judged": "limit", "nothing_gains": "no gain", "admitted": "8 entries"}
 
 
 # Reading and printing
@@ -211,19 +212,18 @@ def rewriting(run):
 
 
 def kernel(folder):
+    """Agreement and NMI over all seeds; times of the first seed, which had the GPU to itself."""
     rows = []
-    for suite in SUITES:
-        path = folder / f"libero_{suite}.json"
-        if not path.exists():
-            continue
-        report = json.loads(path.read_text())
-        reference = report["forms"][0]["seconds_per_pair"]
-        for form in report["forms"]:
+    for suite, reports in suites_of(folder).items():
+        reference = reports[0]["forms"][0]["seconds_per_pair"]
+        for which, form in enumerate(reports[0]["forms"]):
+            found = [report["forms"][which] for report in reports]
+            assert all(one["form"] == form["form"] for one in found)
             seconds = form["seconds_per_pair"]
             rows.append([
                 suite, FORMS.get(form["form"], form["form"]),
-                *(spread([form[key]]) for key in ("spearman", "nmi_phase", "nmi_task")),
-                f"{1e6 * seconds:.2f}", "1" if seconds == reference else f"1/{reference / seconds:.0f}",
+                *(spread(one[key] for one in found) for key in ("spearman", "nmi_phase", "nmi_task")),
+                f"{1e6 * seconds:.2f}", "1" if which == 0 else f"1/{reference / seconds:.0f}",
             ])
     table("Forms of D_φ", ["suite", "form", "Spearman", "phase NMI", "task NMI", "µs per pair", "of Monte Carlo's time"], rows)
 
@@ -328,8 +328,73 @@ def motor_library(folder):
           entries)
 
 
+# Subtasks against true phases
+
+
+def with_interval(figure):
+    return f"{figure['mean']:.3f} ({figure['low']:.3f}–{figure['high']:.3f})"
+
+
+def by_cutter(reports, of):
+    """Rows of cutters, columns of datasets; a dash where a cutter was not run."""
+    names = []
+    for report in reports:
+        names += [one["name"] for one in report["recorded"] if one["name"] not in names]
+    for name in names:
+        found = [next((one for one in report["recorded"] if one["name"] == name), None) for report in reports]
+        yield [name, *("–" if one is None else of(one) for one in found)]
+
+
+def annotate(folder):
+    groups = {"LIBERO": "libero.json", "Synthetic robots": "synthetic.json"}
+    measures = (
+        ("boundary F1, ±0.2 s", lambda one: with_interval(one["boundary_02"])),
+        ("boundary F1, ±0.5 s", lambda one: with_interval(one["boundary_05"])),
+        ("segment F1, IoU 0.5", lambda one: with_interval(one["segment_50"])),
+        ("segment F1, IoU 0.75", lambda one: with_interval(one["segment_75"])),
+        ("frames with the right phase", lambda one: with_interval(one["phase"])),
+        ("frames with the right phase and object", lambda one: with_interval(one["phase_object"])),
+        ("pooled boundary F1, ±0.2 s", lambda one: f"{one['boundary_02']['pooled']:.3f}"),
+        ("segments per held-out episode", lambda one: f"{one['segments']:.1f}"),
+        ("chosen settings", lambda one: one["setting"] or "–"),
+    )
+    for title, name in groups.items():
+        if not (folder / name).exists():
+            continue
+        reports = json.loads((folder / name).read_text())
+        datasets = [report["dataset"] for report in reports]
+        counts = [[report["dataset"], str(report["training_episodes"]), str(report["held_out_episodes"]),
+                   f"{report['true_segments']:.1f}"] for report in reports]
+        table(f"{title}: episodes", ["dataset", "for choosing settings", "held out", "true segments"], counts)
+        for measure, of in measures:
+            table(f"{title}: {measure}", ["method", *datasets], by_cutter(reports, of))
+        levels = ["recorded", *(one["level"] for one in reports[0]["disturbed"])]
+        for report in reports:
+            if not report["disturbed"]:
+                continue
+            own = [report["recorded"], *(one["cutters"] for one in report["disturbed"])]
+            rows = []
+            for cutter in own[-1]:
+                figures = [next(one for one in level if one["name"] == cutter["name"]) for level in own]
+                rows.append([cutter["name"], *(with_interval(one["boundary_02"]) for one in figures),
+                             *(f"{one['phase_object']['mean']:.3f}" for one in figures)])
+            table(f"{report['dataset']}: boundary F1 at ±0.2 s, and labels with objects, under noise",
+                  ["method", *levels, *(f"labels, {level}" for level in levels)], rows)
+        failing = [[report["dataset"], str(one["episode"]), one["instruction"], f"{one['boundary_f1']:.2f}",
+                    f"{one['phase_object']:.2f}", f"{one['alignment']:.2f}"]
+                   for report in reports for one in report["episodes"]
+                   if one["boundary_f1"] < 0.7 or one["phase_object"] < 0.7]
+        table(f"{title}: held-out episodes with an F1 or a label accuracy below 0.7",
+              ["dataset", "episode", "instruction", "boundary F1", "labels", "alignment"], failing)
+    if (folder / "speed.json").exists():
+        runs = json.loads((folder / "speed.json").read_text())
+        table("Speed", ["episodes", "hours", "seconds", "hours per minute", "peak memory, MiB", "ruptures, hours per minute"],
+              [[str(one["episodes"]), f"{one['hours']:.1f}", f"{one['seconds']:.1f}", f"{one['hours_per_minute']:.1f}",
+                f"{one['peak_kilobytes'] / 1024:.0f}", f"{one['ruptures']['hours_per_minute']:.2f}"] for one in runs])
+
+
 def main():
-    pages = {page.__name__: page for page in (loop, kernel, returns, motor_library, robots)}
+    pages = {page.__name__: page for page in (loop, kernel, returns, motor_library, robots, annotate)}
     if len(sys.argv) != 2 or sys.argv[1] not in pages:
         sys.exit(__doc__)
     pages[sys.argv[1]](Path(__file__).parent / sys.argv[1])
