@@ -44,6 +44,10 @@ pub(crate) struct ServeArgs {
     /// Actions that clients execute per request, by which the policy measures time
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) replan: u32,
+    /// Policy to serve, by its folder in the run: `with` (the library), `t1` (without a library), `no_programs` [default:
+    /// `with`, or the last one of the loop]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) arm: Option<String>,
     /// Time in milliseconds that a request waits for other clients to share its batch
     #[arg(long, value_name = "MS", default_value_t = 2, help_heading = "Limits",
           value_parser = clap::value_parser!(u32).range(0..=1000))]
@@ -79,6 +83,7 @@ pub(crate) fn run(options: &ServeArgs) -> Result<(), Failure> {
         device: options.device.open()?,
         weights: options.weights.clone(),
         replan: options.replan as usize,
+        arm: options.arm.clone(),
     };
     let policy = RunPolicy::load(&options.run, &wanted)?;
     warn(&policy.about().notes);

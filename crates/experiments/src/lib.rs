@@ -19,6 +19,7 @@ pub mod error;
 pub mod kernel_agreement;
 pub mod matrix;
 pub mod motor_library;
+pub mod pictures;
 pub mod policy;
 pub mod prepared;
 pub mod recursive_pour;

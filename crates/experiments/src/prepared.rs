@@ -6,6 +6,7 @@
 //! the commonest phase among its frames, the lowest of equally common ones.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use candle_core::Device;
 use dataset::{
@@ -14,6 +15,7 @@ use dataset::{
 use models::{FragmentTable, Precision, Scales};
 
 use crate::error::{Error, Result};
+use crate::pictures::Pictures;
 use crate::source::Source;
 use crate::tables::Tables;
 
@@ -44,6 +46,8 @@ pub struct Prepared {
     robot: RobotLayout,
     /// The dataset on devices.
     tables: Tables,
+    /// Its images, once they were needed.
+    pictures: Mutex<Option<Arc<Pictures>>>,
 }
 
 /// Fragments that are not learned from, with labels.
@@ -123,7 +127,29 @@ impl Prepared {
             index,
         };
         let robot = RobotLayout::of(&source.dataset);
-        Ok(Prepared { split, training, held_out, scales, notes, robot, source, tables: Tables::default() })
+        Ok(Prepared {
+            split,
+            training,
+            held_out,
+            scales,
+            notes,
+            robot,
+            source,
+            tables: Tables::default(),
+            pictures: Mutex::default(),
+        })
+    }
+
+    /// The images of the dataset, resampled to a size; `None` without cameras. They are decoded once.
+    pub fn pictures(&self, side: usize) -> Result<Option<Arc<Pictures>>> {
+        if self.source.dataset.roles().cameras.is_empty() {
+            return Ok(None);
+        }
+        let mut known = self.pictures.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.as_ref().is_none_or(|pictures| pictures.side() != side) {
+            *known = Some(Arc::new(Pictures::load(&self.source.dataset, side)?));
+        }
+        Ok(known.clone())
     }
 
     /// The dataset on a device. It is laid out once for each device, precision and scales, however often it is asked for.

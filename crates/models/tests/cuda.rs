@@ -209,6 +209,7 @@ fn an_emitter_has_the_cpus_loss_and_gradients() {
             words: word_tensor(&words, config.words, device).unwrap(),
             features: there(random(&[6, 32], 1)),
             states: there(random(&[6, 5], 2)),
+            images: None,
         };
         let batch = EmitterBatch { condition, tokens: token_tensor(&targets, device).unwrap() };
         let nats = emitter.token_scores(&batch).unwrap().nats;
@@ -230,6 +231,7 @@ fn a_decoder_has_the_cpus_loss_gradients_and_chunks() {
             terms: decoder::term_tensor(&terms, config.tokens, device).unwrap(),
             features: Some(there(random(&[6, 32], 1))),
             states: Some(there(random(&[6, 5], 2))),
+            images: None,
         };
         let counted: Vec<f32> = (0..6 * 16).map(|at| if at % 16 < 16 - at / 16 { 1.0 } else { 0.0 }).collect();
         let counted = there(Tensor::from_vec(counted, (6, 16), &Device::Cpu).unwrap());

@@ -70,6 +70,9 @@ pub(crate) struct WakeArgs {
     /// Library to write programs with: a JSON file or the directory of a run [default: none]
     #[arg(long, value_name = "FILE")]
     pub(crate) library: Option<PathBuf>,
+    /// Train the decoder on instructions instead of programs, and no emitter
+    #[arg(long, conflicts_with = "library")]
+    pub(crate) no_programs: bool,
     #[command(flatten)]
     pub(crate) phase: PhaseArgs,
 }

@@ -21,7 +21,8 @@ use crate::vocabulary::MAX_LIBRARY_BYTES;
 pub(super) fn run(options: &WakeArgs) -> Result<(), Failure> {
     let phase = &options.phase;
     let settings = RunSettings::resolve_wake(&phase.preset, &phase.how.sets)?;
-    let given = options.library.as_deref().map(given).transpose()?.unwrap_or_default();
+    let mut given = options.library.as_deref().map(given).transpose()?.unwrap_or_default();
+    given.without_programs = options.no_programs;
     let place = Place::open(&phase.how.compute)?;
     let horizon = load_world_model(&options.world_model, &place.device)?.record.model.horizon;
     let prepared = prepared(&phase.data, &phase.keys, horizon)?;
@@ -62,5 +63,5 @@ fn given(path: &Path) -> Result<Given, Failure> {
             files::shown(&file)
         )]);
     }
-    Ok(Given { library, skills })
+    Ok(Given { library, skills, ..Given::default() })
 }

@@ -248,7 +248,7 @@ impl Arm {
     }
 
     /// The instruction as one token, and nothing about motions.
-    fn without_programs(world: &World) -> Result<Arm> {
+    pub(super) fn without_programs(world: &World) -> Result<Arm> {
         let written = world.corpus.instructions_alone(&world.demonstrations)?;
         Ok(Arm { name: arms::NO_PROGRAMS.to_owned(), written, rewriting: None, library: Library::new() })
     }
@@ -304,8 +304,18 @@ pub(super) fn policy(
     let growth = Growth::between(&old, vocabulary, &mut arm.written.store, &arm.written.signature)?;
     let Arm { written, rewriting, .. } = arm;
     let (table, words) = (&world.table, &world.words);
-    let data =
-        WakeData { prepared, table, samples: &samples, written: &written, vocabulary, bound: &bound, words, settings };
+    let pictures = settings.image_side()?.map(|side| prepared.pictures(side)).transpose()?.flatten();
+    let data = WakeData {
+        prepared,
+        table,
+        samples: &samples,
+        written: &written,
+        vocabulary,
+        bound: &bound,
+        words,
+        pictures: pictures.as_deref(),
+        settings,
+    };
     let mut policy: Vec<Box<dyn TrainedHead>> = Vec::new();
     for head in heads(settings).into_iter().chain(extensions) {
         if head.writes_programs() && rewriting.is_none() {
@@ -404,6 +414,7 @@ pub(crate) fn with_wake_data<T>(
         vocabulary: &vocabulary,
         bound: &bound,
         words: &world.words,
+        pictures: None,
         settings: &settings.wake,
     }))
 }

@@ -32,6 +32,8 @@ pub struct Given {
     pub library: Library,
     /// The content of the file of skills next to it, if there is one.
     pub skills: Option<Vec<u8>>,
+    /// Whether the decoder reads the instruction instead of programs; there is no emitter then.
+    pub without_programs: bool,
 }
 
 impl Given {
@@ -87,7 +89,8 @@ pub fn amortizer(
     unless_interrupted(trained)
 }
 
-/// Trains the heads of a policy in a run directory, or resumes that: `with/` with a library, `t1/` without one. `None` if
+/// Trains the heads of a policy in a run directory, or resumes that: `with/` with a library, `t1/` without one,
+/// `no_programs/` without programs. `None` if
 /// the user interrupted the training.
 ///
 /// # Errors
@@ -122,8 +125,13 @@ pub fn wake(
             write_json(&session.run.path(POLICY), &served)?;
             write_json(&session.run.path(LIBRARY), &given.library)?;
         }
-        let arm = Arm::of_library(&world, &given.library, settings)?;
-        let folder = if given.library.is_empty() { "t1" } else { "with" };
+        let (arm, folder) = match given.without_programs {
+            true => (Arm::without_programs(&world)?, "no_programs"),
+            false => {
+                let folder = if given.library.is_empty() { "t1" } else { "with" };
+                (Arm::of_library(&world, &given.library, settings)?, folder)
+            }
+        };
         policy(&mut session, &world, arm, &settings.wake, folder, &mut Vocabulary::new(), None)
     });
     unless_interrupted(trained)

@@ -5,6 +5,8 @@
 //! state ──────────────────────┼─► emitter ─► program ─► decoder ─► actions, in the dataset's units and limits
 //! instruction or program ─────┘   only when the active call has ended
 //! ```
+//! Heads with an eye see the images themselves, and there is no vision before them. A policy that was trained without programs
+//! has no emitter: its decoder reads the instruction.
 //! [`RunPolicy::load`] needs the directory of a run and no data; [`record`] is what the run writes down for it. [`RunPolicy::act`]
 //! answers a batch of observations of different clients. **An answer is a function of the observation and of the client's
 //! program**: the flow starts from the same noise every time, so that neighbouring chunks agree and results can be repeated;
@@ -29,19 +31,20 @@ use models::decoder::{self, Decoder, term_tensor};
 use models::emitter::{self, BeamConfig, Emitter, WordVocabulary, word_tensor};
 use models::training::checkpoint::MODEL;
 use models::world_model::Start;
-use models::{Scales, Widths, WorldModel};
+use models::{EyeConfig, Look, Scales, Widths, WorldModel};
 use serde_json::Value;
 use skills::Position;
 
 use self::execution::{Body, Execution, Need, Plan};
 pub use self::record::{POLICY, PolicyRecord, TaskRecord};
 pub use self::tongue::Refusal;
-use self::tongue::{Step, Tongue};
+use self::tongue::{Step, Tongue, Written};
 use self::vision::Vision;
 pub use self::vision::WEIGHTS;
 use crate::cycle::annotation::RunSkills;
 use crate::cycle::wake::noise_at;
 use crate::error::{Error, Result};
+use crate::pictures::resampled;
 use crate::run_dir::{CONFIG, read_json};
 use crate::trained::{Phase, load_decoder, load_emitter, load_world_model};
 
@@ -60,6 +63,9 @@ pub struct PolicyOptions {
     pub weights: Option<PathBuf>,
     /// How many actions of each reply clients execute before they ask again: how a policy measures time.
     pub replan: usize,
+    /// Which of the run's policies: the name of its folder, such as `with`, `t1` (without a library) or `no_programs`. By
+    /// default the one with the library, or the last one of the loop.
+    pub arm: Option<String>,
 }
 
 /// What a policy expects and returns.
@@ -137,19 +143,27 @@ pub struct RunPolicy {
     about: About,
     device: Device,
     vision: Vision,
-    emitter: Emitter,
+    /// The eye's settings, if the heads see images themselves.
+    eye: Option<EyeConfig>,
+    /// What writes programs; none if the policy was trained without them.
+    writer: Option<Writer>,
     decoder: Decoder,
     /// The world model, if it has a return head, and its discount.
     world: Option<(WorldModel, f64)>,
     scales: Scales,
-    words: WordVocabulary,
     tongue: Tongue,
     /// Names of skills for people.
     readable: BTreeMap<String, String>,
-    beam: BeamConfig,
     horizon: usize,
     replan: usize,
     episodes: BTreeMap<u64, Execution>,
+}
+
+/// An emitter with what it needs to write programs.
+struct Writer {
+    emitter: Emitter,
+    words: WordVocabulary,
+    beam: BeamConfig,
 }
 
 impl RunPolicy {
@@ -158,27 +172,42 @@ impl RunPolicy {
     /// # Errors
     /// If the run is not finished, or its files do not belong together.
     pub fn load(run: &Path, options: &PolicyOptions) -> Result<RunPolicy> {
-        let PolicyOptions { device, weights, replan } = options;
+        let PolicyOptions { device, weights, replan, arm } = options;
         let config: Value = read_json(&run.join(CONFIG))?;
         let RunSkills { alphabet, annotation, .. } = RunSkills::load(run)?;
-        let folder = folder(run)?;
-        let (emitter, decoder) = (load_emitter(&folder, device)?, load_decoder(&folder, device)?);
+        let folder = folder(run, arm.as_deref())?;
+        let decoder = load_decoder(&folder, device)?;
+        let emitter = match folder.join(Phase::Emitter.name()).is_dir() {
+            true => Some(load_emitter(&folder, device)?),
+            false => None,
+        };
         let trained = decoder.record;
-        if emitter.record.model.vocabulary != trained.model.vocabulary || emitter.record.scales != trained.scales {
+        let eye = decoder.model.config().eye;
+        if emitter.as_ref().is_some_and(|emitter| {
+            let images = |eye: Option<EyeConfig>| eye.map(|eye| (eye.side, eye.patch, eye.cameras));
+            emitter.record.model.vocabulary != trained.model.vocabulary
+                || emitter.record.scales != trained.scales
+                || images(emitter.model.config().eye) != images(eye)
+        }) {
             return Err(Error::Mismatch(format!("the heads in `{}` are of different policies", folder.display())));
         }
         let record = PolicyRecord::load(run, &alphabet.layout)?;
         let (source, widths) = (trained.source, trained.widths);
-        let (vision, note) =
-            Vision::open(&source, widths.features, weights.as_deref(), record.encoder.as_deref(), device)?;
+        let (vision, note) = match eye {
+            Some(_) => (Vision::None, None),
+            None => Vision::open(&source, widths.features, weights.as_deref(), record.encoder.as_deref(), device)?,
+        };
         let tongue = Tongue::load(run, alphabet, &trained.model.vocabulary, &record.tasks)?;
         let setting = |place: &str| config.pointer(&format!("/settings/{place}")).cloned().unwrap_or(Value::Null);
         let beam: BeamConfig = serde_json::from_value(setting("wake/beam")).unwrap_or_default();
         let horizon = setting("cycle/horizon_segments").as_u64().unwrap_or(1) as usize;
         let about = About {
             record,
-            cameras: if widths.features > 0 { source.cameras } else { Vec::new() },
-            encoder: source.encoder.unwrap_or_else(|| "none".to_owned()),
+            cameras: if eye.is_some() || widths.features > 0 { source.cameras } else { Vec::new() },
+            encoder: match eye {
+                Some(eye) => format!("trained with the policy, {0}×{0} pixels", eye.side),
+                None => source.encoder.unwrap_or_else(|| "none".to_owned()),
+            },
             widths,
             chunk: decoder.model.config().chunk,
             library: tongue.library.len(),
@@ -189,11 +218,15 @@ impl RunPolicy {
             about,
             device: device.clone(),
             vision,
-            beam: BeamConfig { tokens: emitter.model.config().tokens, ..beam },
-            words: emitter.record.model.words,
-            emitter: emitter.model,
+            eye,
+            writer: emitter.map(|emitter| Writer {
+                beam: BeamConfig { tokens: emitter.model.config().tokens, ..beam },
+                words: emitter.record.model.words,
+                emitter: emitter.model,
+            }),
             decoder: decoder.model,
-            world: world(run, device, &trained.scales),
+            // The world model sees cached features, which a policy with an eye does not compute.
+            world: if eye.is_none() { world(run, device, &trained.scales) } else { None },
             scales: trained.scales,
             tongue,
             readable: readable.collect(),
@@ -246,8 +279,8 @@ impl RunPolicy {
                 self.about.cameras.len()
             )));
         }
-        if let Some(image) = one.images.iter().find(|image| image.width.min(image.height) < self.vision.least_side()) {
-            let (width, height, least) = (image.width, image.height, self.vision.least_side());
+        if let Some(image) = one.images.iter().find(|image| image.width.min(image.height) < self.least_side()) {
+            let (width, height, least) = (image.width, image.height, self.least_side());
             return Err(Refusal::Other(format!(
                 "an image is {width}×{height} pixels; the policy needs {least}×{least} or more"
             )));
@@ -285,7 +318,8 @@ impl RunPolicy {
         let encoded = self.vision.encode(&frames, batch.len()).map_err(Error::Mismatch)?;
         clock.add("resize", encoded.resize);
         clock.add("vision", encoded.vision);
-        let seen = self.seen(batch, encoded.features)?;
+        let images = clock.time("resize", || self.images(&frames, batch.len()))?;
+        let seen = Seen { images, ..self.seen(batch, encoded.features)? };
         let positions: Vec<Position> = {
             let body = body(&self.tongue, self.replan, self.horizon);
             batch.iter().map(|one| body.position(&one.state)).collect()
@@ -324,7 +358,22 @@ impl RunPolicy {
         let features = if width > 0 { Some(on(features, width)?) } else { None };
         let mut rows: Vec<f32> = batch.iter().flat_map(|one| one.state.iter().copied()).collect();
         self.scales.states.apply(&mut rows);
-        Ok(Seen { features, states: on(rows, states)? })
+        Ok(Seen { features, states: on(rows, states)?, images: None })
+    }
+
+    /// The images of all observations for heads with an eye.
+    fn images(&self, frames: &[Frame], count: usize) -> Result<Option<Tensor>> {
+        let Some(eye) = self.eye else { return Ok(None) };
+        let mut seen = vec![0.0; frames.len() * eye.bytes()];
+        for (frame, out) in frames.iter().zip(seen.chunks_exact_mut(eye.bytes())) {
+            eye.see(&resampled(frame, eye.side).map_err(Error::Mismatch)?, &Look::PLAIN, out);
+        }
+        Ok(Some(eye.tensor(seen, count, &self.device)?))
+    }
+
+    /// The shortest side that an image may have.
+    fn least_side(&self) -> usize {
+        self.eye.map_or_else(|| self.vision.least_side(), |eye| eye.side)
     }
 
     /// Writes the programs of all observations that need one; says which.
@@ -341,21 +390,26 @@ impl RunPolicy {
                     rewritten[row] = true;
                 }
                 Need::Emission { words: instruction, beginning } => {
+                    let Some(writer) = &self.writer else {
+                        let ids = self.tongue.instruction_ids(&instruction)?;
+                        execution.begin(&body, &positions[row], ids, Written::default(), Written::default());
+                        continue;
+                    };
                     rows.push(row);
-                    words.push(self.words.encode(&instruction, usize::MAX));
+                    words.push(writer.words.encode(&instruction, usize::MAX));
                     beginnings.push(beginning);
                 }
             }
         }
-        if rows.is_empty() {
+        let Some(Writer { emitter, beam, .. }) = self.writer.as_ref().filter(|_| !rows.is_empty()) else {
             return Ok(rewritten);
-        }
+        };
         let own = seen.rows(&rows)?;
-        let words = word_tensor(&words, self.emitter.config().words, &self.device)?;
-        let condition = emitter::Condition { words, features: own.features, states: Some(own.states) };
+        let words = word_tensor(&words, emitter.config().words, &self.device)?;
+        let condition =
+            emitter::Condition { words, features: own.features, states: Some(own.states), images: own.images };
         let mut checker = self.tongue.checker();
-        let emissions =
-            self.emitter.emit_after(&condition, &beginnings, 1, &self.tongue.bound, &mut checker, &self.beam)?;
+        let emissions = emitter.emit_after(&condition, &beginnings, 1, &self.tongue.bound, &mut checker, beam)?;
         for (row, emission) in rows.into_iter().zip(emissions) {
             let best = emission.hypotheses.into_iter().next();
             let (ids, programs) = best.map(|best| (best.ids, best.programs)).unwrap_or_default();
@@ -379,8 +433,8 @@ impl RunPolicy {
             .map(|one| self.episodes.get(&one.client).map(|execution| execution.ids.clone()).unwrap_or_default())
             .collect();
         let terms = term_tensor(&programs, config.tokens, &self.device)?;
-        let Seen { features, states } = seen.clone();
-        let condition = decoder::Condition { terms, features, states: Some(states) };
+        let Seen { features, states, images } = seen.clone();
+        let condition = decoder::Condition { terms, features, states: Some(states), images };
         let noise = noise_at((config, actions), 0).repeat(batch.len());
         let noise = Tensor::from_vec(noise, (batch.len(), config.chunk, actions), &Device::Cpu)?;
         Ok(self.decoder.sample(&condition, &noise.to_device(&self.device)?)?)
@@ -454,6 +508,8 @@ fn body(tongue: &Tongue, replan: usize, horizon: usize) -> Body<'_> {
 struct Seen {
     features: Option<Tensor>,
     states: Tensor,
+    /// For heads with an eye.
+    images: Option<Tensor>,
 }
 
 impl Seen {
@@ -461,7 +517,11 @@ impl Seen {
         let rows: Vec<u32> = rows.iter().map(|row| *row as u32).collect();
         let rows = Tensor::new(rows, self.states.device())?;
         let select = |x: &Tensor| x.index_select(&rows, 0);
-        Ok(Seen { features: self.features.as_ref().map(select).transpose()?, states: select(&self.states)? })
+        Ok(Seen {
+            features: self.features.as_ref().map(select).transpose()?,
+            states: select(&self.states)?,
+            images: self.images.as_ref().map(select).transpose()?,
+        })
     }
 }
 
@@ -482,11 +542,25 @@ impl Clock {
     }
 }
 
-/// The folder of the policy to serve: with the library, or the last one of the loop.
-fn folder(run: &Path) -> Result<PathBuf> {
-    let is_there = |folder: &PathBuf| {
-        [Phase::Emitter, Phase::Decoder].iter().all(|phase| folder.join(phase.name()).join(MODEL).is_file())
-    };
+/// The folder of the policy to serve: the one that was asked for, with the library, or the last one of the loop.
+fn folder(run: &Path, arm: Option<&str>) -> Result<PathBuf> {
+    let has = |folder: &Path, phase: Phase| folder.join(phase.name()).join(MODEL).is_file();
+    let is_there = |folder: &PathBuf| has(folder, Phase::Emitter) && has(folder, Phase::Decoder);
+    if let Some(arm) = arm {
+        let names = run.read_dir().into_iter().flatten().flatten();
+        let mut names: Vec<String> = names
+            .filter(|entry| has(&entry.path(), Phase::Decoder))
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        return match names.iter().any(|name| name == arm) {
+            true => Ok(run.join(arm)),
+            false => Err(Error::Format {
+                path: run.to_owned(),
+                reason: format!("has no trained policy `{arm}`; it has `{}`", names.join("`, `")),
+            }),
+        };
+    }
     let last = (1..).map(|t| run.join(format!("t{t}"))).take_while(|folder| folder.is_dir()).filter(is_there).last();
     Some(run.join(WITH)).filter(is_there).or(last).ok_or_else(|| Error::Format {
         path: run.to_owned(),

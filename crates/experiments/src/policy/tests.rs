@@ -70,7 +70,8 @@ impl Made {
     }
 
     fn policy(&self) -> RunPolicy {
-        RunPolicy::load(&self.out(), &PolicyOptions { device: Device::Cpu, weights: None, replan: 5 }).unwrap()
+        RunPolicy::load(&self.out(), &PolicyOptions { device: Device::Cpu, weights: None, replan: 5, arm: None })
+            .unwrap()
     }
 
     /// What a client sees at a frame of the dataset.
@@ -123,7 +124,7 @@ fn served_actions_are_those_of_the_evaluation(made: &Made, policy: &mut RunPolic
     with_wake_data(&made.prepared, &made.settings, &made.options(&out, &mut |_| {}), |data| {
         for (row, frame) in frames.iter().enumerate() {
             let programs = emitter.model.programs(data, &[*frame]).unwrap().unwrap();
-            let mut wanted = evaluated_chunk(&decoder.model, data.table, *frame, &programs).unwrap();
+            let mut wanted = evaluated_chunk(&decoder.model, (data.table, None), *frame, &programs).unwrap();
             decoder.record.scales.actions.invert(&mut wanted);
             policy.about.record.clip(&mut wanted);
             assert_eq!(policy.episodes[&(row as u64)].ids, programs[0], "the program at frame {frame}");
@@ -224,7 +225,7 @@ fn runs_of_earlier_versions_and_missing_files(made: &Made) {
     std::fs::remove_dir_all(made.out().join(WITH)).unwrap();
     assert_eq!(made.policy().about().chunk, old.about().chunk, "the last policy of the loop serves as well");
     std::fs::remove_dir_all(made.out().join("t1/emitter")).unwrap();
-    let options = PolicyOptions { device: Device::Cpu, weights: None, replan: 5 };
+    let options = PolicyOptions { device: Device::Cpu, weights: None, replan: 5, arm: None };
     let error = RunPolicy::load(&made.out(), &options).err().unwrap().to_string();
     assert!(error.contains("has no trained policy"), "{error}");
 }

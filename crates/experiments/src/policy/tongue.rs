@@ -142,6 +142,16 @@ impl Tongue {
         Ok(self.bound.encode(&store, &[task, motion]).ids)
     }
 
+    /// The tokens of an instruction, as the decoder of a policy without programs reads them.
+    pub(super) fn instruction_ids(&self, instruction: &str) -> Result<Vec<u32>> {
+        let mut store = self.store.clone();
+        let broken = |error: language::TermError| Error::Mismatch(error.to_string());
+        let sentence = store.text(instruction);
+        let task = store.call(INSTRUCTED.0, &[sentence]).map_err(broken)?;
+        let nothing = store.seq(&[]).map_err(broken)?;
+        Ok(self.bound.encode(&store, &[task, nothing]).ids)
+    }
+
     /// A program of a client as steps.
     ///
     /// # Errors

@@ -152,7 +152,7 @@ fn a_run_that_was_stopped_anywhere_ends_as_one_that_was_not() {
 fn a_wake_phase_alone_is_that_of_the_run(prepared: &Prepared, whole: &Path, out: &Path) {
     let library: Library = serde_json::from_str(&fs::read_to_string(whole.join("library.json")).unwrap()).unwrap();
     assert!(!library.is_empty());
-    let given = Given { library, skills: Some(fs::read(whole.join("skills.json")).unwrap()) };
+    let given = Given { library, skills: Some(fs::read(whole.join("skills.json")).unwrap()), without_programs: false };
     let wake = |out: &Path, resume: bool, seed: u64, stop_after: usize, given: &Given| {
         let (stop, mut heard) = (AtomicBool::new(false), 0);
         let options = RunOptions {

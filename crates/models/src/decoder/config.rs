@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::eye::{EyeConfig, visual_tokens};
 use crate::ops::Form;
 use crate::widths::Widths;
 
@@ -34,6 +35,8 @@ pub struct DecoderConfig {
     pub tokens: usize,
     /// How many tokens the visual features are cut into, such as one for each camera; it divides their width.
     pub feature_tokens: usize,
+    /// A trainable eye, which sees images in the place of cached features.
+    pub eye: Option<EyeConfig>,
     /// Fused or composed operations.
     pub form: Form,
 }
@@ -60,6 +63,7 @@ impl Default for DecoderConfig {
             summaries: 8,
             tokens: 96,
             feature_tokens: 1,
+            eye: None,
             form: Form::default(),
         }
     }
@@ -101,8 +105,10 @@ impl DecoderConfig {
         if !self.width.is_multiple_of(2) {
             wrong.push(format!("`width` is {}, which sines and cosines of the flow time cannot share", self.width));
         }
-        if self.feature_tokens != 0 && !widths.features.is_multiple_of(self.feature_tokens) {
-            let (features, tokens) = (widths.features, self.feature_tokens);
+        wrong.extend(self.eye.iter().flat_map(EyeConfig::violations));
+        let features = if self.eye.is_none() { widths.features } else { 0 };
+        if self.feature_tokens != 0 && !features.is_multiple_of(self.feature_tokens) {
+            let tokens = self.feature_tokens;
             wrong.push(format!("{features} features cannot be cut into {tokens} equal tokens"));
         }
         if widths.actions == 0 {
@@ -116,8 +122,12 @@ impl DecoderConfig {
 
     /// Tokens before the first action: summaries of the term, features, state.
     pub fn prefix(&self, widths: Widths) -> usize {
-        let features = if widths.features > 0 { self.feature_tokens } else { 0 };
-        self.summaries + features + usize::from(widths.states > 0)
+        self.summaries + self.visual(widths).0 + usize::from(widths.states > 0)
+    }
+
+    /// Visual tokens, and the numbers in each.
+    pub(super) fn visual(&self, widths: Widths) -> (usize, usize) {
+        visual_tokens(self.eye, self.feature_tokens, widths)
     }
 
     /// How many numbers a model with these settings learns, without making it.
@@ -128,7 +138,8 @@ impl DecoderConfig {
         let term = (symbols + self.summaries + self.tokens + self.summaries) * self.term_width
             + transformer(self.term_width, self.term_layers)
             + input(self.term_width);
-        let inputs = input(widths.features / self.feature_tokens) + input(widths.states) + input(widths.actions);
+        let inputs = input(self.visual(widths).1) + input(widths.states) + input(widths.actions);
+        let inputs = inputs + self.eye.map_or(0, |eye| eye.parameters());
         let time = linear(self.width, self.time_hidden) + linear(self.time_hidden, self.width);
         let places = (self.prefix(widths) + self.chunk) * self.width;
         term + inputs + time + places + transformer(self.width, self.layers) + linear(self.width, widths.actions)

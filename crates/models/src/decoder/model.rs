@@ -5,6 +5,7 @@ use candle_core::{D, DType, Device, Tensor};
 use super::config::DecoderConfig;
 use crate::embedding::{Embedding, GrowingTables, repeated};
 use crate::error::{Error, Result};
+use crate::eye::Eye;
 use crate::layers::Linear;
 use crate::parameters::{Init, Parameter, Scope};
 use crate::transformer::{Transformer, TransformerConfig};
@@ -25,6 +26,7 @@ pub struct Decoder {
     term_place: Parameter,
     term_transformer: Transformer,
     term: Linear,
+    eye: Option<Eye>,
     features: Option<Linear>,
     state: Option<Linear>,
     action: Linear,
@@ -47,6 +49,8 @@ pub struct Condition {
     pub features: Option<Tensor>,
     /// The state of the current frame, standardised; `[B, S]`, wanted if the model's S is not 0.
     pub states: Option<Tensor>,
+    /// Images for a model with an eye, as [`EyeConfig::tensor`](crate::EyeConfig::tensor) makes them; `features` are then ignored.
+    pub images: Option<Tensor>,
 }
 
 /// A condition as tokens: what all Euler steps share.
@@ -74,7 +78,7 @@ pub fn term_tensor(terms: &[Vec<u32>], limit: usize, device: &Device) -> Result<
 }
 
 impl Decoder {
-    /// Adds its weights to a scope: `term.{tokens, summaries, place, transformer, out}`, `features`, `state`, `action`,
+    /// Adds its weights to a scope: `term.{tokens, summaries, place, transformer, out}`, `eye`, `features`, `state`, `action`,
     /// `time.{hidden, out}`, `place`, `transformer` and `output`. `symbols` is the vocabulary's length.
     pub fn new(scope: &mut Scope<'_>, config: &DecoderConfig, widths: Widths, symbols: usize) -> Result<Decoder> {
         config.validate(widths)?;
@@ -84,7 +88,7 @@ impl Decoder {
         let mut linear = |name: &str, inputs: usize, outputs: usize| {
             Linear::with_init(&mut scope.enter(name), inputs, outputs, Init::FanIn(inputs), form)
         };
-        let feature = widths.features / config.feature_tokens;
+        let (_, feature) = config.visual(widths);
         let features = if feature > 0 { Some(linear("features", feature, width)?) } else { None };
         let state = if widths.states > 0 { Some(linear("state", widths.states, width)?) } else { None };
         let (action, output) = (linear("action", widths.actions, width)?, linear("output", width, widths.actions)?);
@@ -92,6 +96,7 @@ impl Decoder {
         let (time, term) = (linear("time.out", config.time_hidden, width)?, linear("term.out", term_width, width)?);
         let place = scope.weight("place", &[config.prefix(widths) + config.chunk, width], normal)?;
         let device = place.master().device().clone();
+        let eye = config.eye.as_ref().map(|eye| Eye::new(&mut scope.enter("eye"), eye)).transpose()?;
         let mut inner = scope.enter("term");
         let reader =
             TransformerConfig { width: term_width, layers: term_layers, heads: term_heads, causal: true, form };
@@ -105,6 +110,7 @@ impl Decoder {
             term_place: inner.weight("place", &[config.tokens + summaries, term_width], normal)?,
             term_transformer: Transformer::new(&mut inner.enter("transformer"), reader)?,
             term,
+            eye,
             features,
             state,
             action,
@@ -144,8 +150,13 @@ impl Decoder {
     pub fn condition(&self, condition: &Condition) -> Result<Conditioned> {
         let mut parts = vec![self.term.forward(&self.summarize(&condition.terms)?)?];
         let (samples, _) = condition.terms.dims2()?;
+        let (visual, numbers) = self.config.visual(self.widths);
+        let features = match &self.eye {
+            Some(eye) => Some(eye.forward(condition.images.as_ref())?),
+            None => condition.features.clone(),
+        };
         let inputs = [
-            ("features", &self.features, &condition.features, self.config.feature_tokens, self.widths.features),
+            ("features", &self.features, &features, visual, visual * numbers),
             ("states", &self.state, &condition.states, 1, self.widths.states),
         ];
         for (what, linear, values, tokens, width) in inputs {

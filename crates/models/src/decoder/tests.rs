@@ -39,6 +39,7 @@ fn golden_config(form: Form) -> DecoderConfig {
         summaries: 3,
         tokens: 8,
         feature_tokens: 2,
+        eye: None,
         form,
     }
 }
@@ -63,7 +64,8 @@ fn golden_model(form: Form, widths: Widths, precision: Precision) -> (Parameters
 fn golden_batch() -> (DecoderBatch, FlowNoise) {
     let fixed = golden("batch");
     let one = |name: &str| fixed[name].clone();
-    let condition = Condition { terms: one("terms"), features: Some(one("features")), states: Some(one("states")) };
+    let condition =
+        Condition { terms: one("terms"), features: Some(one("features")), states: Some(one("states")), images: None };
     let batch = DecoderBatch { condition, actions: one("actions"), counted: one("counted") };
     (batch, FlowNoise { start: one("start"), times: one("times") })
 }
@@ -139,6 +141,7 @@ fn padding_of_terms_changes_nothing() {
             terms: row(&batch.condition.terms).narrow(1, 0, 1).unwrap().contiguous().unwrap(),
             features: batch.condition.features.as_ref().map(row),
             states: batch.condition.states.as_ref().map(row),
+            images: None,
         };
         let together = decoder.sample(&batch.condition, &noise.start).unwrap();
         assert!(distance(&decoder.sample(&alone, &row(&noise.start)).unwrap(), &row(&together)) < 1e-6);
@@ -257,6 +260,7 @@ fn a_tiny_decoder_learns_one_batch_by_heart() {
         terms: often(&condition.terms),
         features: condition.features.as_ref().map(often),
         states: condition.states.as_ref().map(often),
+        images: None,
     };
     let batch = DecoderBatch { condition, actions: often(&batch.actions), counted: often(&batch.counted) };
     let mut optimizer = AdamW::new(&parameters, AdamWConfig { weight_decay: 0.0, ..AdamWConfig::default() }).unwrap();
@@ -292,7 +296,8 @@ fn speed() {
         let config = DecoderConfig::preset(name).unwrap();
         let (parameters, decoder) = made(&config, Widths { features: 768, states: 8, actions: 7 }, 500, Precision::F32);
         let terms = Tensor::full(9_u32, (32, 40), &Device::Cpu).unwrap();
-        let condition = Condition { terms, features: Some(random(&[32, 768], 1)), states: Some(random(&[32, 8], 2)) };
+        let condition =
+            Condition { terms, features: Some(random(&[32, 768], 1)), states: Some(random(&[32, 8], 2)), images: None };
         let (actions, start) = (random(&[32, 16, 7], 3), random(&[32, 16, 7], 4));
         let counted = Tensor::ones((32, 16), DType::F32, &Device::Cpu).unwrap();
         let batch = DecoderBatch { condition, actions, counted };

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::eye::{EyeConfig, visual_tokens};
 use crate::ops::Form;
 use crate::widths::Widths;
 
@@ -24,6 +25,8 @@ pub struct EmitterConfig {
     pub tokens: usize,
     /// How many tokens the visual features are cut into, such as one for each camera; it divides their width.
     pub feature_tokens: usize,
+    /// A trainable eye, which sees images in the place of cached features.
+    pub eye: Option<EyeConfig>,
     /// Whether scores are products with the rows that tokens are read by.
     pub tied: bool,
     /// Fused or composed operations.
@@ -50,7 +53,7 @@ pub const PRESETS: [(&str, &str); 3] = [
 impl Default for EmitterConfig {
     fn default() -> Self {
         let (words, tokens, feature_tokens, tied, form) = (24, 96, 1, false, Form::default());
-        EmitterConfig { width: 384, layers: 6, heads: 6, words, tokens, feature_tokens, tied, form }
+        EmitterConfig { width: 384, layers: 6, heads: 6, words, tokens, feature_tokens, eye: None, tied, form }
     }
 }
 
@@ -80,8 +83,10 @@ impl EmitterConfig {
         if heads != 0 && !width.is_multiple_of(heads) {
             wrong.push(format!("{heads} heads do not divide a width of {width}"));
         }
-        if feature_tokens != 0 && !widths.features.is_multiple_of(feature_tokens) {
-            wrong.push(format!("{} features cannot be cut into {feature_tokens} equal tokens", widths.features));
+        wrong.extend(self.eye.iter().flat_map(EyeConfig::violations));
+        let features = if self.eye.is_none() { widths.features } else { 0 };
+        if feature_tokens != 0 && !features.is_multiple_of(feature_tokens) {
+            wrong.push(format!("{features} features cannot be cut into {feature_tokens} equal tokens"));
         }
         if wrong.is_empty() {
             return Ok(());
@@ -91,8 +96,12 @@ impl EmitterConfig {
 
     /// Tokens before the first of the target: words, features, state.
     pub fn prefix(&self, widths: Widths) -> usize {
-        let features = if widths.features > 0 { self.feature_tokens } else { 0 };
-        self.words + features + usize::from(widths.states > 0)
+        self.words + self.visual(widths).0 + usize::from(widths.states > 0)
+    }
+
+    /// Visual tokens, and the numbers in each.
+    pub(super) fn visual(&self, widths: Widths) -> (usize, usize) {
+        visual_tokens(self.eye, self.feature_tokens, widths)
     }
 
     /// How many numbers a model with these settings learns, without making it.
@@ -100,7 +109,7 @@ impl EmitterConfig {
         let width = self.width;
         let linear = |inputs: usize| if inputs > 0 { inputs * width + width } else { 0 };
         let tables = symbols.words + symbols.tokens * if self.tied { 1 } else { 2 };
-        let inputs = linear(widths.features / self.feature_tokens) + linear(widths.states);
+        let inputs = linear(self.visual(widths).1) + linear(widths.states) + self.eye.map_or(0, |eye| eye.parameters());
         // Kinds of tokens, and places.
         let learned = 4 + self.prefix(widths) + self.tokens;
         let block = 12 * width * width + 13 * width;

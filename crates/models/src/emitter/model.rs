@@ -6,6 +6,7 @@ use super::config::{EmitterConfig, Symbols};
 use super::words::NO_WORD;
 use crate::embedding::{Embedding, GrowingTables, repeated};
 use crate::error::{Error, Result};
+use crate::eye::Eye;
 use crate::layers::Linear;
 use crate::parameters::{Init, Parameter, Scope};
 use crate::transformer::{Transformer, TransformerConfig};
@@ -25,6 +26,7 @@ pub struct Emitter {
     tokens: Embedding,
     /// Without it scores are products with `tokens`.
     output: Option<Embedding>,
+    eye: Option<Eye>,
     features: Option<Linear>,
     state: Option<Linear>,
     kind: Parameter,
@@ -43,6 +45,8 @@ pub struct Condition {
     pub features: Option<Tensor>,
     /// The state of the current frame, standardised; `[B, S]`, wanted if the model's S is not 0.
     pub states: Option<Tensor>,
+    /// Images for a model with an eye, as [`EyeConfig::tensor`](crate::EyeConfig::tensor) makes them; `features` are then ignored.
+    pub images: Option<Tensor>,
 }
 
 /// What the emitter learns from.
@@ -83,16 +87,18 @@ impl Condition {
             words: select(&self.words)?,
             features: self.features.as_ref().map(select).transpose()?,
             states: self.states.as_ref().map(select).transpose()?,
+            images: self.images.as_ref().map(select).transpose()?,
         })
     }
 }
 
 impl Emitter {
-    /// Adds its weights to a scope: `words`, `tokens`, `output` unless tied, `features`, `state`, `kind`, `place` and
+    /// Adds its weights to a scope: `words`, `tokens`, `output` unless tied, `eye`, `features`, `state`, `kind`, `place` and
     /// `transformer`.
     pub fn new(scope: &mut Scope<'_>, config: &EmitterConfig, widths: Widths, symbols: Symbols) -> Result<Emitter> {
         config.validate(widths)?;
-        let EmitterConfig { width, layers, heads, words, tokens, feature_tokens, tied, form } = *config;
+        let EmitterConfig { width, layers, heads, words, tokens, tied, form, .. } = *config;
+        let (visual, numbers) = config.visual(widths);
         let mut table = |name: &str, symbols| Embedding::new(&mut scope.enter(name), symbols, width, form);
         let (word_rows, token_rows) = (table("words", symbols.words)?, table("tokens", symbols.tokens)?);
         let output = if tied { None } else { Some(table("output", symbols.tokens)?) };
@@ -101,12 +107,12 @@ impl Emitter {
             0 => Ok(None),
             _ => Linear::with_init(&mut scope.enter(name), inputs, width, Init::FanIn(inputs), form).map(Some),
         };
-        let (features, state) =
-            (linear("features", widths.features / feature_tokens)?, linear("state", widths.states)?);
+        let (features, state) = (linear("features", numbers)?, linear("state", widths.states)?);
+        let eye = config.eye.as_ref().map(|eye| Eye::new(&mut scope.enter("eye"), eye)).transpose()?;
         let places = config.prefix(widths) + tokens;
         let kind = scope.weight("kind", &[KINDS, width], Init::Normal(0.02))?;
         let place = scope.weight("place", &[places, width], Init::Normal(0.02))?;
-        let counts = [words, if features.is_some() { feature_tokens } else { 0 }, usize::from(state.is_some()), tokens];
+        let counts = [words, visual, usize::from(state.is_some()), tokens];
         let one_hot: Vec<f32> = counts
             .iter()
             .enumerate()
@@ -122,6 +128,7 @@ impl Emitter {
             words: word_rows,
             tokens: token_rows,
             output,
+            eye,
             features,
             state,
             kind,
@@ -202,8 +209,13 @@ impl Emitter {
         }
         let dtype = self.place.dtype();
         let mut parts = vec![self.words.rows(&condition.words)?];
+        let (visual, numbers) = self.config.visual(self.widths);
+        let features = match &self.eye {
+            Some(eye) => Some(eye.forward(condition.images.as_ref())?),
+            None => condition.features.clone(),
+        };
         let inputs = [
-            ("features", &self.features, &condition.features, self.config.feature_tokens, self.widths.features),
+            ("features", &self.features, &features, visual, visual * numbers),
             ("states", &self.state, &condition.states, 1, self.widths.states),
         ];
         for (what, linear, values, tokens, width) in inputs {

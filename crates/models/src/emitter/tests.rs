@@ -31,7 +31,7 @@ fn made(config: &EmitterConfig, widths: Widths, symbols: Symbols, precision: Pre
 
 fn golden_config(form: Form, tied: bool) -> EmitterConfig {
     let (words, tokens, feature_tokens) = (5, 9, 2);
-    EmitterConfig { width: 32, layers: 2, heads: 2, words, tokens, feature_tokens, tied, form }
+    EmitterConfig { width: 32, layers: 2, heads: 2, words, tokens, feature_tokens, eye: None, tied, form }
 }
 
 /// A model with those of the golden weights that it has.
@@ -48,7 +48,7 @@ fn golden_model(config: &EmitterConfig, widths: Widths, precision: Precision) ->
 fn golden_batch() -> EmitterBatch {
     let fixed = golden("batch");
     let (features, states) = (Some(fixed["features"].clone()), Some(fixed["states"].clone()));
-    let condition = Condition { words: fixed["words"].clone(), features, states };
+    let condition = Condition { words: fixed["words"].clone(), features, states, images: None };
     EmitterBatch { condition, tokens: fixed["tokens"].clone() }
 }
 
@@ -198,7 +198,7 @@ fn parsed(store: &mut TermStore, signature: &Signature, text: &str) -> TermId {
 fn condition(samples: usize) -> Condition {
     let words: Vec<Vec<u32>> = (0..samples as u32).map(|at| vec![1 + at % 5, 1 + at % 3]).collect();
     let words = word_tensor(&words, 4, &Device::Cpu).unwrap();
-    Condition { words, features: None, states: Some(random(&[samples, 3], 9)) }
+    Condition { words, features: None, states: Some(random(&[samples, 3], 9)), images: None }
 }
 
 const PROGRAMS: [&str; 4] = [
@@ -487,7 +487,7 @@ fn speed() {
         let words = Tensor::ones((32, config.words), DType::U32, &Device::Cpu).unwrap();
         let (features, states) = (Some(random(&[32, 768], 1)), Some(random(&[32, 8], 2)));
         let tokens = Tensor::full(9_u32, (32, 49), &Device::Cpu).unwrap();
-        let batch = EmitterBatch { condition: Condition { words, features, states }, tokens };
+        let batch = EmitterBatch { condition: Condition { words, features, states, images: None }, tokens };
         let started = std::time::Instant::now();
         for _ in 0..3 {
             parameters.gradients(&emitter.loss(&batch).unwrap().total.backward().unwrap()).unwrap();

@@ -19,6 +19,7 @@ mod graft;
 pub mod layer_norm;
 mod small_product;
 pub mod square;
+pub(crate) mod unfold;
 pub(crate) mod update;
 
 use candle_core::{DType, Device, Tensor};

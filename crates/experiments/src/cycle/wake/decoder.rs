@@ -16,6 +16,7 @@ use super::samples::{Samples, decoder_batch};
 use super::{Before, CHUNK, DecoderSettings, Head, HeldOutPrograms, Measure, TrainedHead, WakeData};
 use super::{every, is_finished, trained};
 use crate::error::Result;
+use crate::pictures::Pictures;
 use crate::prepared::starts;
 use crate::trained::{Launch, Phase, load_decoder};
 
@@ -51,12 +52,13 @@ impl Head for DecoderSettings {
         }
         let learned = before.map(|before| load_decoder(before.run, launch.device)).transpose()?;
         let mut config = self.model;
+        config.eye = config.eye.and_then(|eye| Some(data.pictures?.eye(eye)));
         let old = learned.as_ref().map_or(0, |learned| learned.record.model.config.tokens);
         config.tokens = config.tokens.max(data.samples.longest()).max(old);
         let shape = DecoderShape { config, vocabulary: data.vocabulary.clone() };
         let precision = self.precision.on(launch.device);
         let parameters = Parameters::new(launch.device, precision, launch.seed);
-        let objective = DecoderObjective::new(&shape, self.batch.0, launch.seed, data.table, data.samples, parameters)?;
+        let objective = DecoderObjective::new(&shape, self.batch.0, launch.seed, data, parameters)?;
         if let (Some(before), Some(learned)) = (before, learned) {
             before.growth.apply(&learned.parameters.masters(), &objective.parameters, &objective.model.tables())?;
         }
@@ -72,7 +74,7 @@ impl TrainedHead for Decoder {
     fn measures(&self, data: &WakeData<'_>, held_out: &HeldOutPrograms) -> Result<Vec<Measure>> {
         let HeldOutPrograms { frames, oracle, emitted, .. } = held_out;
         let lower = |name: &str, value: f64, note: &str| Measure::lower(GROUP, name, value, note);
-        let with = |programs: &[Vec<u32>]| measured(self, data.table, frames, programs);
+        let with = |programs: &[Vec<u32>]| measured(self, (data.table, data.pictures), frames, programs);
         let own = with(emitted.as_deref().unwrap_or(oracle))?;
         let as_run = "as the policy runs: given the programs that it emits, or the instruction alone";
         let mut measures = vec![
@@ -96,6 +98,7 @@ struct DecoderObjective<'a> {
     parameters: Parameters,
     table: &'a FragmentTable,
     samples: &'a Samples,
+    pictures: Option<&'a Pictures>,
     order: Shuffled,
     seed: u64,
 }
@@ -105,6 +108,7 @@ struct FlowDraw {
     frames: Vec<usize>,
     noise: Vec<f32>,
     times: Vec<f32>,
+    images: Option<Vec<f32>>,
 }
 
 impl<'a> DecoderObjective<'a> {
@@ -113,13 +117,13 @@ impl<'a> DecoderObjective<'a> {
         shape: &DecoderShape,
         batch: usize,
         seed: u64,
-        table: &'a FragmentTable,
-        samples: &'a Samples,
+        data: &WakeData<'a>,
         mut parameters: Parameters,
     ) -> Result<DecoderObjective<'a>> {
+        let WakeData { table, samples, pictures, .. } = *data;
         let model = Decoder::new(&mut parameters.root(), &shape.config, table.widths(), shape.vocabulary.len())?;
         let order = Shuffled::new(&samples.training, batch, seed)?;
-        Ok(DecoderObjective { model, parameters, table, samples, order, seed })
+        Ok(DecoderObjective { model, parameters, table, samples, pictures, order, seed })
     }
 }
 
@@ -141,7 +145,7 @@ fn drawn(
         times.extend(uniform(&mut generator, 1));
         noise.extend(normal(&mut generator, config.chunk * actions));
     }
-    FlowDraw { frames, noise, times }
+    FlowDraw { frames, noise, times, images: None }
 }
 
 /// The noise at one place of an evaluation: `chunk` rows of as many numbers as an action has.
@@ -153,14 +157,16 @@ pub(crate) fn noise_at(decoder: (&DecoderConfig, usize), place: usize) -> Vec<f3
 #[cfg(test)]
 pub(crate) fn evaluated_chunk(
     model: &Decoder,
-    table: &FragmentTable,
+    seen: (&FragmentTable, Option<&Pictures>),
     frame: usize,
     programs: &[Vec<u32>],
 ) -> models::Result<Vec<f32>> {
+    let (table, pictures) = seen;
     let (config, widths) = (model.config(), model.widths());
     let drawn = drawn((config, widths.actions), vec![frame], 0, u64::MAX, 0..1);
     let (frames, noise) = drawn.on((config.chunk, widths.actions), table.device())?;
-    let batch = decoder_batch(table, &frames, programs, config)?;
+    let images = plain_images(pictures, config, &frames);
+    let batch = decoder_batch(table, &frames, programs, config, images)?;
     Ok(model.sample(&batch.condition, &noise.start)?.flatten_all()?.to_vec1()?)
 }
 
@@ -173,19 +179,26 @@ impl FlowDraw {
     }
 }
 
+/// The images of some frames as they are, for a decoder with an eye.
+fn plain_images(pictures: Option<&Pictures>, config: &DecoderConfig, frames: &[usize]) -> Option<Vec<f32>> {
+    config.eye.zip(pictures).map(|(eye, pictures)| pictures.plain(&eye, frames))
+}
+
 /// The errors at some held-out frames, given programs for them. The noise is that of evaluations: the same for every model.
 fn measured(
     model: &Decoder,
-    table: &FragmentTable,
+    seen: (&FragmentTable, Option<&Pictures>),
     frames: &[usize],
     programs: &[Vec<u32>],
 ) -> models::Result<FlowError> {
+    let (table, pictures) = seen;
     let (config, widths) = (model.config(), model.widths());
     let mut error = FlowError::default();
     for (at, (chunk, programs)) in frames.chunks(CHUNK).zip(programs.chunks(CHUNK)).enumerate() {
         let drawn = drawn((config, widths.actions), chunk.to_vec(), 0, u64::MAX, at * CHUNK..at * CHUNK + chunk.len());
         let (frames, noise) = drawn.on((config.chunk, widths.actions), table.device())?;
-        let batch = decoder_batch(table, &frames, programs, config)?;
+        let images = plain_images(pictures, config, &frames);
+        let batch = decoder_batch(table, &frames, programs, config, images)?;
         error = error.merged(model.measure(&batch, &noise)?);
     }
     Ok(error)
@@ -202,19 +215,23 @@ impl Objective for DecoderObjective<'_> {
         let whole = self.order.batch(step);
         let places = part.range(whole.len());
         let frames = starts(&self.samples.training, &whole[places.clone()]);
-        Ok(drawn((self.model.config(), self.model.widths().actions), frames, self.seed, step, places))
+        let (config, first) = (self.model.config(), places.start);
+        let images = config.eye.zip(self.pictures);
+        let images = images.map(|(eye, pictures)| pictures.varied(&eye, &frames, self.seed, step, first));
+        Ok(FlowDraw { images, ..drawn((config, self.model.widths().actions), frames, self.seed, step, places) })
     }
 
-    fn loss(&self, drawn: FlowDraw) -> models::Result<Loss> {
+    fn loss(&self, mut drawn: FlowDraw) -> models::Result<Loss> {
         let config = self.model.config();
+        let images = drawn.images.take();
         let (frames, noise) = drawn.on((config.chunk, self.model.widths().actions), self.table.device())?;
-        let batch = decoder_batch(self.table, &frames, &self.samples.targets(&frames), config)?;
+        let batch = decoder_batch(self.table, &frames, &self.samples.targets(&frames), config, images)?;
         self.model.loss(&batch, &noise)
     }
 
     fn evaluate(&self) -> models::Result<BTreeMap<String, f64>> {
         let frames = every(&self.samples.held_out, GLANCE);
-        let error = measured(&self.model, self.table, &frames, &self.samples.targets(&frames))?;
+        let error = measured(&self.model, (self.table, self.pictures), &frames, &self.samples.targets(&frames))?;
         Ok(BTreeMap::from([
             ("velocity".to_owned(), error.velocity_mean_square()),
             ("chunk".to_owned(), error.chunk_mean_square()),

@@ -16,6 +16,7 @@ use super::{Before, CHUNK, EmitterSettings, Head, HeldOutPrograms, Measure, Trai
 use super::{every, is_finished, trained};
 use crate::cycle::corpus::GOAL;
 use crate::error::Result;
+use crate::pictures::Pictures;
 use crate::trained::{Launch, Phase, load_emitter};
 
 /// Held-out frames that an evaluation during training looks at.
@@ -63,12 +64,13 @@ impl Head for EmitterSettings {
         }
         let learned = before.map(|before| load_emitter(before.run, launch.device)).transpose()?;
         let mut config = self.model;
+        config.eye = config.eye.and_then(|eye| Some(data.pictures?.eye(eye)));
         let old = learned.as_ref().map_or(0, |learned| learned.record.model.config.tokens);
         config.tokens = config.tokens.max(data.samples.longest()).max(old);
         let shape = EmitterShape { config, vocabulary: data.vocabulary.clone(), words: data.words.clone() };
         let precision = self.precision.on(launch.device);
         let parameters = Parameters::new(launch.device, precision, launch.seed);
-        let objective = EmitterObjective::new(&shape, self.batch.0, launch.seed, data.table, data.samples, parameters)?;
+        let objective = EmitterObjective::new(&shape, self.batch.0, launch.seed, data, parameters)?;
         if let (Some(before), Some(learned)) = (before, learned) {
             before.growth.apply(&learned.parameters.masters(), &objective.parameters, &objective.model.tables())?;
         }
@@ -85,7 +87,8 @@ impl TrainedHead for Emitter {
         let beam = BeamConfig { tokens: self.config().tokens, ..data.settings.beam };
         let mut programs = Vec::with_capacity(frames.len());
         for chunk in frames.chunks(CHUNK) {
-            let batch = data.samples.emitter_batch(data.table, chunk, self.config())?;
+            let images = plain_images(data.pictures, self.config(), chunk);
+            let batch = data.samples.emitter_batch(data.table, chunk, self.config(), images)?;
             let emissions = self.emit(&batch.condition, data.bound, &mut checker, &beam)?;
             programs.extend(best(&emissions));
         }
@@ -153,7 +156,8 @@ impl Counted {
 fn token_counts(emitter: &Emitter, data: &WakeData<'_>, frames: &[usize]) -> Result<TokenCounts> {
     let mut counts = TokenCounts::default();
     for chunk in frames.chunks(CHUNK) {
-        let batch = data.samples.emitter_batch(data.table, chunk, emitter.config())?;
+        let images = plain_images(data.pictures, emitter.config(), chunk);
+        let batch = data.samples.emitter_batch(data.table, chunk, emitter.config(), images)?;
         let correct: Vec<Vec<f32>> = emitter.token_scores(&batch)?.correct.to_vec2()?;
         for (frame, correct) in chunk.iter().zip(correct) {
             let target = data.samples.target(*frame);
@@ -188,7 +192,20 @@ struct EmitterObjective<'a> {
     parameters: Parameters,
     table: &'a FragmentTable,
     samples: &'a Samples,
+    pictures: Option<&'a Pictures>,
     order: Shuffled,
+    seed: u64,
+}
+
+/// One micro-batch: frames, and their images for an emitter with an eye.
+struct EmitterDraw {
+    frames: Vec<usize>,
+    images: Option<Vec<f32>>,
+}
+
+/// The images of some frames as they are, for an emitter with an eye.
+fn plain_images(pictures: Option<&Pictures>, config: &EmitterConfig, frames: &[usize]) -> Option<Vec<f32>> {
+    config.eye.zip(pictures).map(|(eye, pictures)| pictures.plain(&eye, frames))
 }
 
 impl<'a> EmitterObjective<'a> {
@@ -197,36 +214,42 @@ impl<'a> EmitterObjective<'a> {
         shape: &EmitterShape,
         batch: usize,
         seed: u64,
-        table: &'a FragmentTable,
-        samples: &'a Samples,
+        data: &WakeData<'a>,
         mut parameters: Parameters,
     ) -> Result<EmitterObjective<'a>> {
+        let WakeData { table, samples, pictures, .. } = *data;
         let model = Emitter::new(&mut parameters.root(), &shape.config, table.widths(), shape.symbols())?;
         let order = Shuffled::new(&samples.training, batch, seed)?;
-        Ok(EmitterObjective { model, parameters, table, samples, order })
+        Ok(EmitterObjective { model, parameters, table, samples, pictures, order, seed })
     }
 }
 
 impl Objective for EmitterObjective<'_> {
-    type Batch = Vec<usize>;
+    type Batch = EmitterDraw;
 
     fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
-    fn prepare(&self, step: u64, part: Part) -> models::Result<Vec<usize>> {
+    fn prepare(&self, step: u64, part: Part) -> models::Result<EmitterDraw> {
         let whole = self.order.batch(step);
-        Ok(crate::prepared::starts(&self.samples.training, &whole[part.range(whole.len())]))
+        let places = part.range(whole.len());
+        let frames = crate::prepared::starts(&self.samples.training, &whole[places.clone()]);
+        let images = self.model.config().eye.zip(self.pictures);
+        let images = images.map(|(eye, pictures)| pictures.varied(&eye, &frames, self.seed, step, places.start));
+        Ok(EmitterDraw { frames, images })
     }
 
-    fn loss(&self, frames: Vec<usize>) -> models::Result<Loss> {
-        self.model.loss(&self.samples.emitter_batch(self.table, &frames, self.model.config())?)
+    fn loss(&self, drawn: EmitterDraw) -> models::Result<Loss> {
+        let EmitterDraw { frames, images } = drawn;
+        self.model.loss(&self.samples.emitter_batch(self.table, &frames, self.model.config(), images)?)
     }
 
     fn evaluate(&self) -> models::Result<BTreeMap<String, f64>> {
         let (mut nats, mut right, mut count) = (0.0, 0.0, 0.0);
         for frames in every(&self.samples.held_out, GLANCE).chunks(CHUNK) {
-            let batch = self.samples.emitter_batch(self.table, frames, self.model.config())?;
+            let images = plain_images(self.pictures, self.model.config(), frames);
+            let batch = self.samples.emitter_batch(self.table, frames, self.model.config(), images)?;
             let scores = self.model.token_scores(&batch)?;
             let sum = |x: &Tensor| -> models::Result<f64> { Ok(f64::from(x.sum_all()?.to_scalar::<f32>()?)) };
             nats += sum(&scores.nats)?;

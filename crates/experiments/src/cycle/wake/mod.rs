@@ -33,6 +33,7 @@ pub use self::head::{Head, HeldOutPrograms, Measure, TrainedHead, value_of};
 pub use self::samples::Samples;
 use super::corpus::Written;
 use crate::error::{Error, Result};
+use crate::pictures::Pictures;
 use crate::prepared::Prepared;
 use crate::settings::{Batch, PrecisionChoice};
 use crate::trained::{Launch, Phase, Record};
@@ -96,6 +97,22 @@ impl Default for WakeSettings {
     }
 }
 
+impl WakeSettings {
+    /// Pixels on a side of the images that heads with an eye see; `None` if no head has one.
+    ///
+    /// # Errors
+    /// If emitter and decoder want images of different sizes.
+    pub fn image_side(&self) -> Result<Option<usize>> {
+        let sides = [self.emitter.model.eye, self.decoder.model.eye].map(|eye| eye.map(|eye| (eye.side, eye.patch)));
+        match sides {
+            [Some(one), Some(other)] if one != other => Err(Error::Mismatch(
+                "emitter and decoder have eyes of different `side` or `patch`; set both to the same".to_owned(),
+            )),
+            [one, other] => Ok(one.or(other).map(|(side, _)| side)),
+        }
+    }
+}
+
 /// The heads of the policy, in the order of their training. A new head is one more line here.
 pub fn heads(settings: &WakeSettings) -> Vec<&dyn Head> {
     vec![&settings.emitter, &settings.decoder]
@@ -117,6 +134,8 @@ pub struct WakeData<'a> {
     pub bound: &'a BoundVocabulary,
     /// The words of instructions.
     pub words: &'a WordVocabulary,
+    /// The images, for heads with an eye.
+    pub pictures: Option<&'a Pictures>,
     /// How phase B is run.
     pub settings: &'a WakeSettings,
 }

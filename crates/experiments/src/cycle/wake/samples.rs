@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use candle_core::Tensor;
+use candle_core::{Device, Tensor};
 use dataset::{EpisodeId, FragmentIndex};
-use models::FragmentTable;
 use models::decoder::{self, DecoderBatch, DecoderConfig, term_tensor};
 use models::emitter::{self, EmitterBatch, EmitterConfig, WordVocabulary, token_tensor, word_tensor};
 use models::vocabulary::{Encoded, Vocabulary};
+use models::{EyeConfig, FragmentTable};
 
 use crate::cycle::corpus::Written;
 use crate::cycle::demonstrations::Demonstrations;
@@ -95,6 +95,7 @@ impl Samples {
         table: &FragmentTable,
         frames: &[usize],
         config: &EmitterConfig,
+        images: Option<Vec<f32>>,
     ) -> models::Result<EmitterBatch> {
         let seen = Seen::new(table, frames)?;
         let instructions: Vec<Vec<u32>> =
@@ -103,7 +104,12 @@ impl Samples {
         let mut targets = self.targets(frames);
         targets.iter_mut().for_each(|ids| ids.truncate(config.tokens));
         Ok(EmitterBatch {
-            condition: emitter::Condition { words, features: seen.features, states: Some(seen.states) },
+            condition: emitter::Condition {
+                words,
+                features: seen.features,
+                states: Some(seen.states),
+                images: image_tensor(config.eye, images, frames.len(), table.device())?,
+            },
             tokens: token_tensor(&targets, table.device())?,
         })
     }
@@ -115,15 +121,31 @@ pub(super) fn decoder_batch(
     frames: &[usize],
     programs: &[Vec<u32>],
     config: &DecoderConfig,
+    images: Option<Vec<f32>>,
 ) -> models::Result<DecoderBatch> {
     let seen = Seen::new(table, frames)?;
     let (actions, counted) = table.chunks(frames, config.chunk)?;
     let terms = term_tensor(programs, config.tokens, table.device())?;
     Ok(DecoderBatch {
-        condition: decoder::Condition { terms, features: seen.features, states: Some(seen.states) },
+        condition: decoder::Condition {
+            terms,
+            features: seen.features,
+            states: Some(seen.states),
+            images: image_tensor(config.eye, images, frames.len(), table.device())?,
+        },
         actions,
         counted,
     })
+}
+
+/// Images on the device, for a head with an eye.
+fn image_tensor(
+    eye: Option<EyeConfig>,
+    images: Option<Vec<f32>>,
+    count: usize,
+    device: &Device,
+) -> models::Result<Option<Tensor>> {
+    eye.zip(images).map(|(eye, images)| eye.tensor(images, count, device)).transpose()
 }
 
 /// What is seen at some frames: `[B, F]` and `[B, S]`.

@@ -1,0 +1,123 @@
+//! Neighbourhoods of a grid as rows, so that a convolution is one product.
+//!
+//! A square grid of P = side² places with C numbers each becomes Q·K rows: for each of the Q places of the output the K
+//! places of its neighbourhood, zeros beyond the edge. Both directions are gathers by fixed indices: the gradient of a place
+//! is the sum over the few neighbourhoods that it is part of, in a fixed order, so **results do not depend on threads, and
+//! the same code runs on every device**.
+
+use candle_core::{Device, Tensor};
+
+use crate::error::Result;
+use crate::ops::{gradients_wanted, graft};
+
+/// The neighbourhoods of a square grid.
+#[derive(Clone, Debug)]
+pub(crate) struct Unfold {
+    /// Places of the output on a side.
+    pub(crate) side: usize,
+    /// Places of a neighbourhood.
+    taps: usize,
+    /// For each place of the output and each tap the place of the input; one behind the last is a zero.
+    gather: Tensor,
+    /// Tensors of one entry for each place of the input: where it is used, one behind the last is a zero.
+    spread: Vec<Tensor>,
+}
+
+impl Unfold {
+    /// Neighbourhoods of `kernel × kernel` places, `dilation` apart, around every `stride`-th place of a side; `kernel` is odd.
+    pub(crate) fn new(side: usize, kernel: usize, stride: usize, dilation: usize, device: &Device) -> Result<Unfold> {
+        let (out, half) = (side.div_ceil(stride), kernel / 2);
+        let taps = kernel * kernel;
+        let mut gather = Vec::with_capacity(out * out * taps);
+        let mut uses: Vec<Vec<u32>> = vec![Vec::new(); side * side];
+        let inside = |centre: usize, tap: usize| {
+            (centre * stride + tap * dilation).checked_sub(half * dilation).filter(|place| *place < side)
+        };
+        for (row, column) in (0..out).flat_map(|row| (0..out).map(move |column| (row, column))) {
+            for (down, right) in (0..kernel).flat_map(|down| (0..kernel).map(move |right| (down, right))) {
+                let place = inside(row, down).zip(inside(column, right)).map(|(row, column)| row * side + column);
+                if let Some(place) = place {
+                    uses[place].push(gather.len() as u32);
+                }
+                gather.push(place.unwrap_or(side * side) as u32);
+            }
+        }
+        let most = uses.iter().map(Vec::len).max().unwrap_or(0);
+        let nowhere = gather.len() as u32;
+        let spread = (0..most).map(|at| {
+            let indices: Vec<u32> = uses.iter().map(|own| own.get(at).copied().unwrap_or(nowhere)).collect();
+            Ok(Tensor::from_vec(indices, side * side, device)?)
+        });
+        let spread = spread.collect::<Result<_>>()?;
+        Ok(Unfold { side: out, taps, gather: Tensor::new(gather, device)?, spread })
+    }
+
+    /// # Shapes
+    /// `x`: `[B, P, C]`; gives `[B, Q, K·C]`.
+    pub(crate) fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        let (samples, _, channels) = x.dims3()?;
+        let rows = selected(&x.detach().contiguous()?, &self.gather)?;
+        let rows = rows.reshape((samples, self.side * self.side, self.taps * channels))?;
+        if !gradients_wanted() {
+            return Ok(rows);
+        }
+        let (spread, uses) = (self.spread.clone(), self.side * self.side * self.taps);
+        graft(x, rows, move |dy| {
+            let dy = dy.contiguous()?.reshape((samples, uses, channels))?;
+            let mut parts = spread.iter().map(|indices| selected(&dy, indices));
+            let Some(first) = parts.next() else { return Ok(None) };
+            Ok(Some(parts.try_fold(first?, |sum, part| Ok::<_, crate::Error>((sum + part?)?))?))
+        })
+    }
+}
+
+/// Rows of each sample by their indices; the index behind the last row is a row of zeros.
+///
+/// # Shapes
+/// `x`: `[B, P, C]`, `indices`: `[n]`; gives `[B, n, C]`.
+fn selected(x: &Tensor, indices: &Tensor) -> Result<Tensor> {
+    let (samples, _, channels) = x.dims3()?;
+    let zeros = Tensor::zeros((samples, 1, channels), x.dtype(), x.device())?;
+    Ok(Tensor::cat(&[x, &zeros], 1)?.contiguous()?.index_select(indices, 1)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::Var;
+
+    use super::*;
+    use crate::ops::testing::{distance, random};
+
+    /// Candle's own convolution of the same grid: value, and gradients of grid and kernel for a weighted sum.
+    fn reference(grid: &Var, kernel: &Var, stride: usize, dilation: usize, weights: &Tensor) -> (Tensor, [Tensor; 2]) {
+        let (samples, places, channels) = grid.dims3().unwrap();
+        let side = places.isqrt();
+        let (outputs, _) = kernel.dims2().unwrap();
+        let image = grid.reshape((samples, side, side, channels)).unwrap().permute((0, 3, 1, 2)).unwrap();
+        let filter = kernel.reshape((outputs, 3, 3, channels)).unwrap().permute((0, 3, 1, 2)).unwrap();
+        let (image, filter) = (image.contiguous().unwrap(), filter.contiguous().unwrap());
+        let found = image.conv2d(&filter, dilation, stride, dilation, 1).unwrap();
+        let found = found.flatten_from(2).unwrap().transpose(1, 2).unwrap().contiguous().unwrap();
+        let sum = (&found * weights).unwrap().sum_all().unwrap();
+        let gradients = sum.backward().unwrap();
+        (found.detach(), [gradients.get(grid).unwrap().clone(), gradients.get(kernel).unwrap().clone()])
+    }
+
+    #[test]
+    fn rows_times_a_kernel_are_a_convolution_with_its_gradients() {
+        for (stride, dilation, out) in [(1, 1, 36), (2, 1, 9), (1, 2, 36)] {
+            let grid = Var::from_tensor(&random(&[2, 36, 3], 1)).unwrap();
+            let kernel = Var::from_tensor(&random(&[5, 27], 2)).unwrap();
+            let weights = random(&[2, out, 5], 3);
+            let unfold = Unfold::new(6, 3, stride, dilation, &Device::Cpu).unwrap();
+            let rows = unfold.forward(&grid).unwrap();
+            let found = rows.reshape((2 * out, 27)).unwrap().matmul(&kernel.t().unwrap()).unwrap();
+            let found = found.reshape((2, out, 5)).unwrap();
+            let gradients = (&found * &weights).unwrap().sum_all().unwrap().backward().unwrap();
+            let (wanted, [d_grid, d_kernel]) = reference(&grid, &kernel, stride, dilation, &weights);
+            assert!(distance(&found, &wanted) < 1e-5, "stride {stride}, dilation {dilation}");
+            assert!(distance(gradients.get(&kernel).unwrap(), &d_kernel) < 1e-5);
+            assert!(distance(gradients.get(&grid).unwrap(), &d_grid) < 1e-5);
+        }
+    }
+}
