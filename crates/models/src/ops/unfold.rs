@@ -2,13 +2,16 @@
 //!
 //! A square grid of P = side² places with C numbers each becomes Q·K rows: for each of the Q places of the output the K
 //! places of its neighbourhood, zeros beyond the edge. Both directions are gathers by fixed indices: the gradient of a place
-//! is the sum over the few neighbourhoods that it is part of, in a fixed order, so **results do not depend on threads, and
-//! the same code runs on every device**.
+//! is the sum over the few neighbourhoods that it is part of, in a fixed order, so **results do not depend on threads**. On
+//! CPUs samples are gathered in parallel; elsewhere the framework's own gather does it.
 
-use candle_core::{Device, Tensor};
+use std::sync::Arc;
+
+use candle_core::{DType, Device, Tensor};
+use rayon::prelude::*;
 
 use crate::error::Result;
-use crate::ops::{gradients_wanted, graft};
+use crate::ops::{cpu, gradients_wanted, graft};
 
 /// The neighbourhoods of a square grid.
 #[derive(Clone, Debug)]
@@ -17,10 +20,19 @@ pub(crate) struct Unfold {
     pub(crate) side: usize,
     /// Places of a neighbourhood.
     taps: usize,
-    /// For each place of the output and each tap the place of the input; one behind the last is a zero.
-    gather: Tensor,
-    /// Tensors of one entry for each place of the input: where it is used, one behind the last is a zero.
-    spread: Vec<Tensor>,
+    /// For each place of the output and each tap the place of the input.
+    gather: Gather,
+    /// For each place of the input where it is used.
+    spread: Gather,
+}
+
+/// Rows that are sums of rows.
+#[derive(Clone, Debug)]
+struct Gather {
+    /// One list for each summand, with an index for each row of the result; the index behind the last row is a zero.
+    lists: Arc<Vec<Vec<u32>>>,
+    /// The same on the device.
+    tensors: Vec<Tensor>,
 }
 
 impl Unfold {
@@ -44,19 +56,16 @@ impl Unfold {
         }
         let most = uses.iter().map(Vec::len).max().unwrap_or(0);
         let nowhere = gather.len() as u32;
-        let spread = (0..most).map(|at| {
-            let indices: Vec<u32> = uses.iter().map(|own| own.get(at).copied().unwrap_or(nowhere)).collect();
-            Ok(Tensor::from_vec(indices, side * side, device)?)
-        });
-        let spread = spread.collect::<Result<_>>()?;
-        Ok(Unfold { side: out, taps, gather: Tensor::new(gather, device)?, spread })
+        let spread = (0..most).map(|at| uses.iter().map(|own| own.get(at).copied().unwrap_or(nowhere)).collect());
+        let spread = Gather::new(spread.collect(), device)?;
+        Ok(Unfold { side: out, taps, gather: Gather::new(vec![gather], device)?, spread })
     }
 
     /// # Shapes
     /// `x`: `[B, P, C]`; gives `[B, Q, K·C]`.
     pub(crate) fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let (samples, _, channels) = x.dims3()?;
-        let rows = selected(&x.detach().contiguous()?, &self.gather)?;
+        let rows = self.gather.apply(&x.detach().contiguous()?)?;
         let rows = rows.reshape((samples, self.side * self.side, self.taps * channels))?;
         if !gradients_wanted() {
             return Ok(rows);
@@ -64,21 +73,51 @@ impl Unfold {
         let (spread, uses) = (self.spread.clone(), self.side * self.side * self.taps);
         graft(x, rows, move |dy| {
             let dy = dy.contiguous()?.reshape((samples, uses, channels))?;
-            let mut parts = spread.iter().map(|indices| selected(&dy, indices));
-            let Some(first) = parts.next() else { return Ok(None) };
-            Ok(Some(parts.try_fold(first?, |sum, part| Ok::<_, crate::Error>((sum + part?)?))?))
+            Ok(Some(spread.apply(&dy)?))
         })
     }
 }
 
-/// Rows of each sample by their indices; the index behind the last row is a row of zeros.
-///
-/// # Shapes
-/// `x`: `[B, P, C]`, `indices`: `[n]`; gives `[B, n, C]`.
-fn selected(x: &Tensor, indices: &Tensor) -> Result<Tensor> {
-    let (samples, _, channels) = x.dims3()?;
-    let zeros = Tensor::zeros((samples, 1, channels), x.dtype(), x.device())?;
-    Ok(Tensor::cat(&[x, &zeros], 1)?.contiguous()?.index_select(indices, 1)?)
+impl Gather {
+    fn new(lists: Vec<Vec<u32>>, device: &Device) -> Result<Gather> {
+        let tensors = lists.iter().map(|list| Ok(Tensor::new(list.as_slice(), device)?)).collect::<Result<_>>()?;
+        Ok(Gather { lists: Arc::new(lists), tensors })
+    }
+
+    /// # Shapes
+    /// `x`: `[B, P, C]`, contiguous; gives `[B, n, C]` for lists of n indices.
+    fn apply(&self, x: &Tensor) -> Result<Tensor> {
+        let (samples, places, channels) = x.dims3()?;
+        let count = self.lists.first().map_or(0, Vec::len);
+        if x.device().is_cpu() && x.dtype() == DType::F32 {
+            return Ok(cpu::slice(x, |x| {
+                let mut rows = vec![0.0; samples * count * channels];
+                let parts = rows.par_chunks_mut((count * channels).max(1)).zip(x.par_chunks((places * channels).max(1)));
+                parts.for_each(|(rows, x)| sum_rows(&self.lists, x, rows, channels));
+                cpu::tensor(rows, (samples, count, channels))
+            })?);
+        }
+        let zeros = Tensor::zeros((samples, 1, channels), x.dtype(), x.device())?;
+        let padded = Tensor::cat(&[x, &zeros], 1)?.contiguous()?;
+        let mut sum = Tensor::zeros((samples, count, channels), x.dtype(), x.device())?;
+        for indices in &self.tensors {
+            sum = (sum + padded.index_select(indices, 1)?)?;
+        }
+        Ok(sum)
+    }
+}
+
+/// Adds the rows of one sample that the lists name.
+fn sum_rows(lists: &[Vec<u32>], x: &[f32], rows: &mut [f32], channels: usize) {
+    for (at, list) in lists.iter().enumerate() {
+        for (row, index) in rows.chunks_exact_mut(channels.max(1)).zip(list) {
+            let Some(from) = x.get(*index as usize * channels..(*index as usize + 1) * channels) else { continue };
+            match at {
+                0 => row.copy_from_slice(from),
+                _ => row.iter_mut().zip(from).for_each(|(row, from)| *row += from),
+            }
+        }
+    }
 }
 
 #[cfg(test)]
