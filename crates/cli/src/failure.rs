@@ -179,6 +179,12 @@ impl Failure {
     }
 }
 
+/// Draws a problem on stderr that does not stop the command.
+pub(crate) fn note(report: &miette::Report) {
+    // With stderr gone, the result on stdout still says it.
+    let _ = io::stderr().write_all(drawn(report).as_bytes());
+}
+
 /// The errors over their source. The look is decided here and not by features of `miette`, which other crates of a build
 /// can change.
 fn drawn(report: &miette::Report) -> String {
