@@ -185,6 +185,11 @@ pub(crate) fn note(report: &miette::Report) {
     let _ = io::stderr().write_all(drawn(report).as_bytes());
 }
 
+/// Writes a line for the user on stderr.
+pub(crate) fn say(line: &str) {
+    let _ = io::stderr().write_all(line.as_bytes());
+}
+
 /// The errors over their source. The look is decided here and not by features of `miette`, which other crates of a build
 /// can change.
 fn drawn(report: &miette::Report) -> String {

@@ -8,7 +8,7 @@ use miette::Diagnostic;
 use serde::Serialize;
 
 use crate::args::{ProgramArgs, ProgramCommand};
-use crate::failure::{Failure, note};
+use crate::failure::{Failure, note, say};
 use crate::files;
 use crate::vocabulary::Vocabulary;
 
@@ -58,7 +58,12 @@ fn from_instruction(words: &str, as_json: bool) -> Result<(), Failure> {
     let Vocabulary { mut store, signature } = Vocabulary::general(None)?;
     let refused = |error: instruction::InstructionError| {
         let drawn = miette::Report::new(error.clone()).with_source_code(text.clone());
-        failure(as_json, [&error as &dyn Diagnostic], drawn)
+        if as_json {
+            return failure(true, [&error as &dyn Diagnostic], drawn);
+        }
+        note(&drawn);
+        say("no part of the instruction is understood; `run` keeps it as text, `instructed \"…\"`\n");
+        Failure::Told
     };
     let found = instruction::understand(&text, &mut store, &signature).map_err(refused)?;
     let term = found.term;

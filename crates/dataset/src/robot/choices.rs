@@ -105,14 +105,14 @@ pub(crate) fn unknown_groups(dataset: &Dataset) -> Vec<Fault> {
 
 /// Choices of gripper columns that there are not, given the names of the action's dimensions.
 pub(crate) fn unknown_columns(chosen: &[String], names: &[String]) -> Vec<Fault> {
-    let unknown = chosen.iter().filter(|key| column(key, names).is_none());
+    let unknown = chosen.iter().filter(|key| *key != "none" && column(key, names).is_none());
     unknown
         .map(|key| Fault::UnknownPart { what: "action column", key: key.clone(), candidates: names.to_vec() })
         .collect()
 }
 
 /// Choices that cannot all be meant: two controls of the same group or column, a gripper that high commands open and
-/// close, and a gripper among the columns of another group.
+/// close, a gripper among the columns of another group, and a gripper where there is none.
 pub(crate) fn contradictions(choices: &[ControlChoice], grippers: &[String], names: &[String]) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut add = |one: String, other: String| faults.push(Fault::Contradiction { one, other });
@@ -132,8 +132,12 @@ pub(crate) fn contradictions(choices: &[ControlChoice], grippers: &[String], nam
             }
         }
     }
+    let is_none = |key: &String| key == "none" && !names.contains(key);
     for (at, one) in grippers.iter().enumerate() {
         for other in &grippers[at + 1..] {
+            if is_none(one) != is_none(other) {
+                add(format!("--gripper '{one}'"), format!("--gripper '{other}'"));
+            }
             let same = column(one, names).is_some() && column(one, names) == column(other, names);
             let says = polarity(one).1.zip(polarity(other).1);
             if same && says.is_some_and(|(one, other)| one != other) {

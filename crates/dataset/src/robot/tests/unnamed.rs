@@ -171,6 +171,7 @@ fn contradicting_flags_are_refused() {
         contradiction("--gripper '6=opens'", "--gripper 'gripper=closes'")
     );
     assert_eq!(open(&["4-6=absolute"], &["6"]), contradiction("--control '4-6=absolute'", "--gripper '6'"));
+    assert_eq!(open(&[], &["none", "6"]), contradiction("--gripper 'none'", "--gripper '6'"));
     // The same twice, and one group other than all.
     assert_eq!(open(&["arm=relative", "arm=relative"], &["6", "gripper"]), None);
     assert_eq!(open(&["absolute", "arm=relative"], &[]), None);
