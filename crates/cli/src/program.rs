@@ -246,7 +246,7 @@ impl Shown {
         }
         if !missing.is_empty() {
             let words: Vec<String> = missing.iter().map(|words| format!("`{words}`")).collect();
-            text.push_str(&format!("partly  not understood and left out: {}\n", words.join(", ")));
+            text.push_str(&format!("partly  not understood: {}\n", words.join(", ")));
         }
         files::print(text.as_bytes())
     }

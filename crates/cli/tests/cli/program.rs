@@ -53,7 +53,11 @@ fn an_instruction_that_is_understood_in_part_is_a_program_and_says_what_is_left_
     ] {
         let ran = run(&["program", "from-instruction", text]);
         assert_eq!(ran.code, 0, "{}", ran.err);
-        assert!(ran.out.starts_with(program) && ran.out.contains(&format!("left out: `{left_out}`")), "{}", ran.out);
+        assert!(
+            ran.out.starts_with(program) && ran.out.contains(&format!("not understood: `{left_out}`")),
+            "{}",
+            ran.out
+        );
         assert!(ran.err.contains(left_out), "{}", ran.err);
         let json: serde_json::Value =
             serde_json::from_str(&run(&["program", "from-instruction", text, "--json"]).out).unwrap();

@@ -244,7 +244,7 @@ impl<'a> Look<'a> {
             };
             let taken = if run.len() > 1 { "They are taken to be positions" } else { "It is taken to be a position" };
             known.undecided.push(format!(
-                "{subject} {verbs} zero at rest, as velocities are. {taken}; `--control '{key}=velocity'` says otherwise."
+                "{subject} {verbs} often near zero, as velocities are. {taken}; `--control '{key}=velocity'` says otherwise."
             ));
         }
         if found.is_empty() {

@@ -183,25 +183,24 @@ impl Look<'_> {
     }
 
     /// Which of some columns without names may be velocities, as far as numbers tell: neighbours that are zero wherever they
-    /// rest, and whether they surely are. One alone may be a joint that goes back and forth.
+    /// rest, and whether they surely are, as far as one of them tells. One alone may be a joint that goes back and forth.
     pub(super) fn velocities(&self, columns: &[usize]) -> Vec<(Vec<usize>, bool)> {
         let (spans, fps) = (self.dataset.spans(), self.dataset.info().fps);
         let mut runs: Vec<(Vec<usize>, bool)> = Vec::new();
         for &column in columns {
             let Some(sure) = rests_at_zero(self.samples.actions, column, spans, fps) else { continue };
             match runs.last_mut() {
-                Some((run, known)) if *known == sure && run.last().is_some_and(|last| last + 1 == column) => {
+                Some((run, known)) if run.last().is_some_and(|last| last + 1 == column) => {
                     run.push(column);
+                    *known |= sure;
                 }
                 _ => runs.push((vec![column], sure)),
             }
         }
-        runs.into_iter()
-            .map(|(run, sure)| {
-                let several = run.len() > 1;
-                (run, sure && several)
-            })
-            .collect()
+        for (run, sure) in &mut runs {
+            *sure &= run.len() > 1;
+        }
+        runs
     }
 }
 
