@@ -325,9 +325,10 @@ pub(crate) struct KeyArgs {
     /// A column of labels; may be given several times [default: all columns of one integer]
     #[arg(long, value_name = "KEY")]
     pub(crate) label_key: Vec<String>,
-    /// What actions mean: `absolute` positions, `relative` changes or `velocity`, of all groups or of one, as in
-    /// `--control 'left arm=absolute'`; may be given several times [default: measured]
-    #[arg(long, value_name = "[GROUP=]CONTROL")]
+    /// What actions mean: `absolute` positions, `relative` changes or `velocity`, of all groups, of one, or of action columns
+    /// that form one, as in `--control 'left arm=absolute'` or `--control 6-8=velocity`; may be given several times
+    /// [default: measured]
+    #[arg(long, value_name = "[GROUP|COLUMNS=]CONTROL")]
     pub(crate) control: Vec<ControlChoice>,
     /// A gripper among the action's dimensions, by name or number, or `none`; `=opens` or `=closes` says what a high command
     /// does; may be given several times [default: detected]

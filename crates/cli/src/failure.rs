@@ -179,6 +179,17 @@ impl Failure {
     }
 }
 
+/// Draws a problem on stderr that does not stop the command.
+pub(crate) fn note(report: &miette::Report) {
+    // With stderr gone, the result on stdout still says it.
+    let _ = io::stderr().write_all(drawn(report).as_bytes());
+}
+
+/// Writes a line for the user on stderr.
+pub(crate) fn say(line: &str) {
+    let _ = io::stderr().write_all(line.as_bytes());
+}
+
 /// The errors over their source. The look is decided here and not by features of `miette`, which other crates of a build
 /// can change.
 fn drawn(report: &miette::Report) -> String {

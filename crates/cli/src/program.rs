@@ -8,7 +8,7 @@ use miette::Diagnostic;
 use serde::Serialize;
 
 use crate::args::{ProgramArgs, ProgramCommand};
-use crate::failure::Failure;
+use crate::failure::{Failure, note, say};
 use crate::files;
 use crate::vocabulary::Vocabulary;
 
@@ -58,17 +58,25 @@ fn from_instruction(words: &str, as_json: bool) -> Result<(), Failure> {
     let Vocabulary { mut store, signature } = Vocabulary::general(None)?;
     let refused = |error: instruction::InstructionError| {
         let drawn = miette::Report::new(error.clone()).with_source_code(text.clone());
-        failure(as_json, [&error as &dyn Diagnostic], drawn)
+        if as_json {
+            return failure(true, [&error as &dyn Diagnostic], drawn);
+        }
+        note(&drawn);
+        say("no part of the instruction is understood; `run` keeps it as text, `instructed \"…\"`\n");
+        Failure::Told
     };
     let found = instruction::understand(&text, &mut store, &signature).map_err(refused)?;
-    if let Some(error) = found.problems.into_iter().next() {
-        return Err(refused(error));
-    }
     let term = found.term;
     let scheme = infer(&mut store, &signature, term)
         .map_err(|errors| bad_program(as_json, Report::new(&print(&store, term), errors)))?;
     let corrected = found.corrected.iter().map(|(typed, meant)| format!("`{typed}` as `{meant}`")).collect();
-    Shown { corrected, ..Shown::new(&store, term, scheme, WIDTH) }.print(as_json)
+    // The part that is understood is a program, as `run` would keep it; the rest is said, with its place.
+    if !as_json {
+        for problem in found.problems {
+            note(&miette::Report::new(problem).with_source_code(text.clone()));
+        }
+    }
+    Shown { corrected, missing: found.missing, ..Shown::new(&store, term, scheme, WIDTH) }.print(as_json)
 }
 
 /// The term and type of the program of the arguments.
@@ -207,6 +215,9 @@ struct Shown {
     /// Misspelt words of an instruction with what they were read as.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     corrected: Vec<String>,
+    /// The words of an instruction that are not understood.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<String>,
 }
 
 impl Shown {
@@ -220,6 +231,7 @@ impl Shown {
             size: store.size(term),
             depth: store.depth(term),
             corrected: Vec::new(),
+            missing: Vec::new(),
         }
     }
 
@@ -227,10 +239,14 @@ impl Shown {
         if as_json {
             return print_json(self);
         }
-        let Shown { layout, type_text, tokens, size, depth, corrected, .. } = self;
+        let Shown { layout, type_text, tokens, size, depth, corrected, missing, .. } = self;
         let mut text = format!("{layout}\n\ntype    {type_text}\ntokens  {tokens}\nsize    {size}, depth {depth}\n");
         if !corrected.is_empty() {
             text.push_str(&format!("read    {}\n", corrected.join(", ")));
+        }
+        if !missing.is_empty() {
+            let words: Vec<String> = missing.iter().map(|words| format!("`{words}`")).collect();
+            text.push_str(&format!("partly  not understood: {}\n", words.join(", ")));
         }
         files::print(text.as_bytes())
     }

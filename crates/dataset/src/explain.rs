@@ -122,6 +122,7 @@ impl Fault {
             Fault::NoRole { .. } => "no-role",
             Fault::UnknownKey { .. } => "unknown-key",
             Fault::UnknownPart { .. } => "unknown-part",
+            Fault::Contradiction { .. } => "contradiction",
             Fault::WrongRole { .. } => "wrong-role",
             Fault::MissingColumn { .. } => "missing-column",
             Fault::ExtraColumn { .. } => "extra-column",
@@ -315,8 +316,9 @@ impl Fault {
             }
             Fault::NoRole { role, .. } => format!("name the column with `--{role}-key`"),
             Fault::UnknownPart { what: "group", .. } => {
-                "run `refactor-vla data inspect <dataset>` to list the groups".to_string()
+                "run `refactor-vla data inspect <dataset>` to list the groups, or give action columns such as `6-8`".to_string()
             }
+            Fault::Contradiction { .. } => "leave one of them out".to_string(),
             Fault::UnknownPart { .. } => "name an action column, or give its number from 0, or `none`".to_string(),
             Fault::UnknownKey { .. } | Fault::WrongRole { .. } => {
                 "run `refactor-vla data inspect <dataset>` to list the columns".to_string()

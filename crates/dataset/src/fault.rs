@@ -54,6 +54,8 @@ pub enum Fault {
     UnknownKey { key: String, candidates: Vec<String> },
     #[error("there is no {what} `{key}`")]
     UnknownPart { what: &'static str, key: String, candidates: Vec<String> },
+    #[error("`{one}` and `{other}` contradict each other")]
+    Contradiction { one: String, other: String },
     #[error("column `{key}` cannot be the {role}: it is {found}")]
     WrongRole { role: &'static str, key: String, found: String, expected: String },
 

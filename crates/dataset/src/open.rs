@@ -13,7 +13,6 @@ use crate::ids::{EpisodeId, EpisodeSpan, TaskId};
 use crate::info::{Dtype, INFO, Info};
 use crate::join::Pieces;
 use crate::normalize::{Normalization, NormalizationKind};
-use crate::robot::RobotLayout;
 use crate::robot::choices::unknown_groups;
 use crate::roles::{Overrides, Roles, roles};
 use crate::stats::{STATS, Stats};
@@ -92,10 +91,7 @@ impl Dataset {
             pieces: None,
             overrides: overrides.clone(),
         };
-        match overrides.control.is_empty() {
-            true => Ok(dataset),
-            false => Error::of(unknown_groups(&RobotLayout::of(&dataset), &overrides.control)).map_or(Ok(dataset), Err),
-        }
+        Error::of(unknown_groups(&dataset)).map_or(Ok(dataset), Err)
     }
 
     /// Where it is. A [joined](Dataset::join) dataset has no files itself.

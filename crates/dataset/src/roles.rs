@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::fault::{Error, Fault};
 use crate::info::{Dtype, Feature, Info};
 use crate::robot::ControlChoice;
-use crate::robot::choices::unknown_columns;
+use crate::robot::choices::{contradictions, names_or_numbers, unknown_columns};
 
 /// Columns that lerobot adds to every dataset.
 pub(crate) const AUTOMATIC: [&str; 5] = ["timestamp", "frame_index", "episode_index", "index", "task_index"];
@@ -26,7 +26,7 @@ pub struct Overrides {
     pub reward: Option<String>,
     /// Integer columns to keep as labels.
     pub labels: Option<Vec<String>>,
-    /// What the actions of groups mean; later choices stand against earlier ones.
+    /// What the actions of groups or columns mean; a choice for a group stands against one for all.
     pub control: Vec<ControlChoice>,
     /// The gripper commands among the action's dimensions, by name or number; an empty list is a robot without grippers.
     /// `=opens` or `=closes` may follow, which says what a high command does.
@@ -79,8 +79,11 @@ pub(crate) fn roles(info: &Info, overrides: &Overrides) -> Result<Roles, Error> 
     let truth = |it: &Feature| it.dtype == Dtype::Bool || it.dtype.is_integer() || it.dtype.is_float();
     let done = single(info, &["next.done", "done"], truth);
     let success = single(info, &["next.success", "success"], truth);
-    if let (Some(chosen), Some(feature)) = (&overrides.grippers, info.feature(&action)) {
-        faults.extend(unknown_columns(chosen, feature.dimension_names(), feature.width()));
+    if let Some(feature) = info.feature(&action) {
+        let names = names_or_numbers(feature.dimension_names(), feature.width());
+        let grippers = overrides.grippers.as_deref().unwrap_or_default();
+        faults.extend(unknown_columns(grippers, &names));
+        faults.extend(contradictions(&overrides.control, grippers, &names));
     }
     let roles = Roles { state, action, cameras, reward, done, success, labels };
     Error::of(faults).map_or(Ok(roles), Err)

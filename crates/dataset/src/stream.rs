@@ -15,7 +15,6 @@ use crate::files::Root;
 use crate::ids::{EpisodeSpan, TaskId};
 use crate::info::Info;
 use crate::open::{Dataset, misplaced, read_info, recognised, video_keys};
-use crate::robot::RobotLayout;
 use crate::robot::choices::unknown_groups;
 use crate::roles::{Overrides, Roles, roles};
 use crate::{episodes, tasks};
@@ -169,12 +168,7 @@ impl Stream {
             }
         }
         let sample = self.dataset(episodes, columns.ok_or(Fault::NoFrames)?, Vec::new());
-        match self.overrides.control.is_empty() {
-            true => Ok(sample),
-            false => {
-                Error::of(unknown_groups(&RobotLayout::of(&sample), &self.overrides.control)).map_or(Ok(sample), Err)
-            }
-        }
+        Error::of(unknown_groups(&sample)).map_or(Ok(sample), Err)
     }
 
     fn dataset(&self, episodes: Vec<Episode>, columns: Columns, files: Vec<DataFile>) -> Dataset {

@@ -25,7 +25,7 @@ pub fn briefing(prepared: &Prepared) -> Briefing {
     let mut lines = vec![data_line(prepared)];
     lines.extend(robot_lines(prepared.robot()));
     let mut notes = prepared.notes.clone();
-    notes.extend(prepared.robot().undecided.iter().cloned());
+    notes.extend(prepared.robot().notes().cloned());
     notes.extend(instruction_notes(&instructions(prepared)));
     if !prepared.has_rewards() {
         notes.push(

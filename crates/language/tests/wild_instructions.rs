@@ -277,3 +277,92 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     prop_assert_eq!(again, Ok(found));
     Ok(())
 }
+
+/// A negated verb is never the command that it forbids: it is left out and said, and the rest is kept.
+#[test]
+fn a_negation_is_not_inverted() {
+    let cases: [(&str, &str, &[&str]); 14] = [
+        ("pick up the cup and don't drop it", r#"pick "cup""#, &["don't drop it"]),
+        ("pick up the cup and do not drop it", r#"pick "cup""#, &["do not drop it"]),
+        ("pick up the cup and never drop it", r#"pick "cup""#, &["never drop it"]),
+        ("Don’t touch the vase, pick up the cup.", r#"pick "cup""#, &["touch the vase"]),
+        ("pick up the glass carefully, don't spill the water", r#"pick "glass""#, &["don't spill the water"]),
+        (
+            "put the bowl on the plate but do not close the drawer",
+            r#"put "bowl" (on "plate")"#,
+            &["do not close the drawer"],
+        ),
+        ("open the box but don't touch the cup and move it", r#"open "box""#, &["don't touch the cup and move it"]),
+        ("the robot must not open the door, close the drawer", r#"close "drawer""#, &["must not open the door"]),
+        ("be careful not to spill the water, then close the box", r#"close "box""#, &["not to spill the water"]),
+        ("pick up the cup, avoid touching the vase", r#"pick "cup""#, &["avoid touching the vase"]),
+        ("pick up the cup without dropping it", r#"pick "cup""#, &["without dropping it"]),
+        ("pick up the cup so that you don't drop it and break it", r#"pick "cup""#, &["don't drop it and break it"]),
+        ("open the drawer, not the door", r#"open "drawer""#, &["not the door"]),
+        ("put the cup instead of the bowl on the plate", r#"put "cup" (on "plate")"#, &["instead of the bowl"]),
+    ];
+    for (text, program, missing) in cases {
+        let (found, words) = understood(text);
+        assert_eq!((found.as_str(), words.len()), (program, missing.len()), "{text}: {words:?}");
+        for (word, part) in words.iter().zip(missing) {
+            assert!(word.contains(part), "{text}: {words:?}");
+        }
+    }
+    // Where nothing else is said, there is no program.
+    for text in ["don't drop it", "do not touch the red cube", "never open the drawer", "you should not move"] {
+        let error = instruction::partial(text).expect_err(text);
+        assert!(matches!(error, InstructionError::Negated { .. }), "{text}: {error}");
+    }
+    assert_eq!(plan("avoid the red cube"), r#"act_on "avoid" "red cube""#, "avoiding is an action");
+}
+
+#[test]
+fn exceptions_belong_to_all() {
+    let cases = [
+        ("put all the cubes except the red one in the box", r#"put (all "cube except red cube") (in "box")"#),
+        ("put everything except the cup in the bin", r#"put (all "object except cup") (in "bin")"#),
+        ("pick up all blocks except for the blue block", r#"pick (all "block except blue block")"#),
+        ("put all toys but the ball in the box", r#"put (all "toy except ball") (in "box")"#),
+        (
+            "wipe all the plates except the red and the blue one",
+            r#"act_on "wipe" (all "plate except red plate and blue plate")"#,
+        ),
+        ("put the cup on all the plates except the red one", r#"put "cup" (on (all "plate except red plate"))"#),
+    ];
+    for (text, program) in cases {
+        assert_eq!(plan(text), program, "{text}");
+    }
+}
+
+#[test]
+fn both_is_kept_wherever_it_stands() {
+    let cases = [
+        ("put both bowls in the sink", r#"repeat(put "bowl" (in "sink"), 2)"#),
+        ("put the plate on both bowls", r#"put "plate" (on (both "bowl" "bowl"))"#),
+        ("put the tray on the two bowls", r#"put "tray" (on (both "bowl" "bowl"))"#),
+        ("put the fork between both bowls", r#"put "fork" (between "bowl" "bowl")"#),
+        ("stack both bowls", r#"stack "bowl" "bowl""#),
+        ("stack the two red cups", r#"stack "red cup" "red cup""#),
+    ];
+    for (text, program) in cases {
+        assert_eq!(plan(text), program, "{text}");
+    }
+}
+
+#[test]
+fn the_course_of_an_action_is_not_a_place() {
+    let cases = [
+        ("wipe the window from top to bottom", r#"act_on "wipe from top to bottom" "window""#),
+        ("wipe the board from the left side to the right side", r#"act_on "wipe from left to right" "board""#),
+        (
+            "clean the shelf from top to bottom and close the cabinet",
+            r#"seq[act_on "clean from top to bottom" "shelf", close "cabinet"]"#,
+        ),
+        ("shake the bottle up and down", r#"act_on "shake up and down" "bottle""#),
+        // What is moved starts and ends somewhere.
+        ("move the cube from the left to the right", r#"put (at "cube" left) right"#),
+    ];
+    for (text, program) in cases {
+        assert_eq!(plan(text), program, "{text}");
+    }
+}

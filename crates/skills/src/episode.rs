@@ -6,7 +6,7 @@ use clustering::Points;
 
 use crate::error::SkillError;
 use crate::layout::{ActionLayout, Control, Group, Space};
-use crate::rotation::Orientation;
+use rotation::Orientation;
 
 /// The position of each group of a robot, in the group's coordinates.
 pub type Position = Vec<Vec<f64>>;

@@ -14,7 +14,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::SkillError;
-use crate::rotation::Orientation;
+use rotation::Orientation;
 
 /// The share of a gripper's range that a command jumps by.
 const JUMP: f64 = 0.5;

@@ -66,7 +66,6 @@ mod library;
 mod naming;
 mod profile;
 mod program;
-mod rotation;
 mod score;
 mod segment;
 mod shortest;

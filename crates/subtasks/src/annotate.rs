@@ -178,7 +178,7 @@ impl Fast {
         let classes = Classes::fit(&layout, &numbers, classes)?;
         members.iter_mut().zip(&numbers).for_each(|(member, numbers)| member.class = classes.of(numbers));
         let class_names = class_names(&sample, &robot, &layout, classes.count(), &members);
-        Ok(Fast { layout, segments, classes, class_names, notes: robot.undecided })
+        Ok(Fast { layout, segments, classes, class_names, notes: robot.notes().cloned().collect() })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use clustering::Points;
-use dataset::{Dataset, GroupKind, RobotLayout, Rotation};
+use dataset::{Dataset, GroupKind, RobotLayout};
 use skills::{ActionLayout, Control, Episode, Gripper, Group, Orientation, RotationForm, Space};
 
 use crate::error::Result;
@@ -71,8 +71,7 @@ fn end_effector(dataset: &Dataset, group: &dataset::Group) -> Option<Group> {
     let control = control(group.control);
     let form = |columns: usize| match (group.rotation?, columns) {
         (_, 7) => Some(RotationForm::Quaternion),
-        (Rotation::AxisAngle, 6) => Some(RotationForm::AxisAngle),
-        (Rotation::Euler, 6) => Some(RotationForm::Euler),
+        (form @ (RotationForm::AxisAngle | RotationForm::Euler), 6) => Some(form),
         _ => None,
     };
     let columns = group.actions.len();

@@ -140,8 +140,10 @@ fn robot(inspection: &Inspection) -> String {
     };
     let mut shown = table(&headings, &inspection.robot.groups.iter().map(row).collect::<Vec<_>>());
     let sections = inspection.robot.groups.iter().map(|group| (format!("Why {}:", group.name), &group.evidence));
+    let contradicted = ("Contradicted by the numbers:".to_owned(), &inspection.robot.contradicted);
     let undecided = ("Not decided:".to_owned(), &inspection.robot.undecided);
-    for (heading, sentences) in sections.chain([undecided]).filter(|(_, sentences)| !sentences.is_empty()) {
+    for (heading, sentences) in sections.chain([contradicted, undecided]).filter(|(_, sentences)| !sentences.is_empty())
+    {
         shown.push_str(&format!("\n  {}\n", printable(&heading)));
         for sentence in sentences {
             shown.push_str(&folded(&printable(sentence)));

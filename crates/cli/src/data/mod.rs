@@ -51,7 +51,9 @@ pub(crate) fn overrides(keys: &KeyArgs) -> Overrides {
         reward: keys.reward_key.clone(),
         labels: some(&keys.label_key),
         control: keys.control.clone(),
-        grippers: some(&keys.gripper).map(|columns| columns.into_iter().filter(|column| column != "none").collect()),
+        // `none` besides a column is a contradiction, which opening the dataset reports.
+        grippers: some(&keys.gripper)
+            .map(|columns| if columns.iter().all(|column| column == "none") { Vec::new() } else { columns }),
     }
 }
 

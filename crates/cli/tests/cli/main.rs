@@ -11,6 +11,7 @@ mod help;
 mod jobs;
 mod library;
 mod library_show;
+mod links;
 mod program;
 mod report;
 mod run;

@@ -46,6 +46,28 @@ fn instructions_become_programs() {
 }
 
 #[test]
+fn an_instruction_that_is_understood_in_part_is_a_program_and_says_what_is_left_out() {
+    for (text, program, left_out) in [
+        ("fry the egg until cooked", r#"act_on "fry" "egg""#, "until cooked"),
+        ("pick up the cup and don't drop it", r#"pick "cup""#, "don't drop it"),
+    ] {
+        let ran = run(&["program", "from-instruction", text]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        assert!(
+            ran.out.starts_with(program) && ran.out.contains(&format!("not understood: `{left_out}`")),
+            "{}",
+            ran.out
+        );
+        assert!(ran.err.contains(left_out), "{}", ran.err);
+        let json: serde_json::Value =
+            serde_json::from_str(&run(&["program", "from-instruction", text, "--json"]).out).unwrap();
+        assert_eq!((&json["program"], &json["missing"][0]), (&program.into(), &left_out.into()));
+    }
+    // Where nothing is understood there is no program.
+    assert_eq!(run(&["program", "from-instruction", "don't drop it"]).code, 2);
+}
+
+#[test]
 fn a_reader_that_leaves_early_is_no_error() {
     let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_refactor-vla"))
         .args(["program", "eval", "repeat(move still, 100000)"])

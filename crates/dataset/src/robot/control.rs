@@ -2,7 +2,7 @@
 
 use super::measure::{Fit, Samples};
 use super::names::{Hint, Tag};
-use super::{Control, GroupKind, Rotation, rotations};
+use super::{Control, ControlChoice, GroupKind, Rotation};
 
 /// Actions are positions if they explain this share of the state that follows, and no less than of its change.
 const ABSOLUTE: f64 = 0.5;
@@ -10,12 +10,6 @@ const ABSOLUTE: f64 = 0.5;
 /// Actions are changes if they explain this share of the state's change, and more than of the state. It is less than
 /// [`ABSOLUTE`] because changes of measured positions are noisy.
 const RELATIVE: f64 = 0.25;
-
-/// A gain counts if the action explains this share of the change.
-const LEAST_GAIN: f64 = 0.05;
-
-/// An axis of a rotation has a gain of its own if the action explains this share of its turns.
-const CLEAR_TURN: f64 = 0.5;
 
 /// Actions may leave the range of the state by this share of it and still be positions.
 const MARGIN: f64 = 0.2;
@@ -178,6 +172,31 @@ pub(super) fn decided(
     }
 }
 
+/// What the user says that a group's actions mean. Measurements that clearly say otherwise are a doubt.
+pub(super) fn chosen(
+    (name, kind): (&str, GroupKind),
+    choice: &ControlChoice,
+    (measured, columns): (&Measured, usize),
+) -> Decision {
+    let (level, change) = measured.shares(columns).unwrap_or_default();
+    let found = decisive(level, change).filter(|_| kind != GroupKind::Other);
+    // States that follow velocities are velocities themselves, which numbers alone do not tell from positions.
+    let agrees =
+        |found: Control| found == choice.control || (found, choice.control) == (Control::Absolute, Control::Velocity);
+    let doubt = found.filter(|found| !agrees(*found)).map(|found| {
+        format!(
+            "`--control '{choice}'` says that the actions of the {name} are {}, but they explain {:.0} % of the states \
+             and {:.0} % of their changes, as {} do. The flag stands; check it.",
+            choice.control.means(),
+            100.0 * level,
+            100.0 * change,
+            found.means()
+        )
+    });
+    let evidence = format!("`--control '{choice}'` says that its actions are {}.", choice.control.means());
+    Decision { control: choice.control, evidence, doubt, at_rest: false }
+}
+
 fn by_name(control: Control, what: &str) -> Decision {
     let evidence =
         format!("The names of the actions say that they are {what}; the numbers are not clear enough to check it.");
@@ -249,21 +268,6 @@ fn hint(kind: GroupKind, tags: &[&Tag]) -> Option<Hint> {
     }
 }
 
-/// The change of the state per unit of action and frame, for each action column; `turns` are those of a rotation.
-///
-/// The three axes of a rotation have the same controller. One that is disturbed more than it is commanded, so that little
-/// of its turns is explained, has the gain of the axis that is explained best.
-pub(super) fn gains(columns: usize, measured: &Measured, turns: &[Option<Fit>]) -> Vec<f64> {
-    let sound = |fit: Fit| (fit.explained >= LEAST_GAIN && fit.slope.is_finite()).then_some(fit.slope);
-    let best = turns.iter().flatten().copied().max_by(|one, other| one.explained.total_cmp(&other.explained));
-    let turn = |fit: &Option<Fit>| fit.filter(|fit| fit.explained >= CLEAR_TURN).or(best).and_then(sound);
-    let of = |place: usize| match place.checked_sub(3).and_then(|axis| turns.get(axis)) {
-        Some(fit) => turn(fit),
-        None => measured.change.get(place).copied().flatten().and_then(sound),
-    };
-    (0..columns).map(|place| of(place).unwrap_or(1.0)).collect()
-}
-
 /// The mean share of the turns that actions explain, over axes that turn.
 pub(super) fn share_of_turns(turns: &[Option<Fit>]) -> Option<f64> {
     let shares: Vec<f64> = turns.iter().flatten().map(|fit| fit.explained.max(0.0)).collect();
@@ -279,7 +283,7 @@ pub(super) fn turns(
 ) -> Vec<Option<Fit>> {
     let numbers = |frame: usize| -> Vec<f64> { columns.iter().map(|column| samples.state(frame, *column)).collect() };
     let one = |(axis, (action, _)): (usize, &(usize, Option<usize>))| {
-        samples.motion(*action, |from, to| rotations::between(written, &numbers(from), &numbers(to))[axis])
+        samples.motion(*action, |from, to| written.between(&numbers(from), &numbers(to))[axis])
     };
     match pairs.get(3..6) {
         Some(rotation) if pairs.len() == 6 => rotation.iter().enumerate().map(one).collect(),

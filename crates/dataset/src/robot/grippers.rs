@@ -22,6 +22,22 @@ const LEAST_OF_LEVELS: f64 = 0.05;
 /// The longest that a command takes from one level to the other, in seconds. Joints take longer.
 const LONGEST_CHANGE: f64 = 0.2;
 
+/// How a state that stops short of its command is known, all as shares of the command's range: what is at rest, how far
+/// a free state is from its command at most, how far a held one is at least, and how near the end its commands are.
+const AT_REST: f64 = 0.02;
+const FREE: f64 = 0.05;
+const STOPPED: f64 = 0.1;
+const NEAR_END: f64 = 0.25;
+
+/// Seconds for which a command and its state have to rest.
+const RESTED: f64 = 0.2;
+
+/// The least share of the frames at rest in which the state is stopped, and in which it is free.
+const LEAST_STOPPED: f64 = 0.03;
+
+/// Commands of the fingers of one hand have this squared correlation at least.
+const TOGETHER: f64 = 0.8;
+
 /// Values that are looked at for their range, at most.
 const VALUES: usize = 20_000;
 
@@ -71,14 +87,102 @@ pub(super) fn levels(actions: &Matrix, column: usize, spans: &[EpisodeSpan], fps
         .then(|| format!("is near {low:.4} or {high:.4} in {percent} % of the frames and changes quickly between them"))
 }
 
-/// What is known of a gripper by its fingers: threshold, signs, and which commands close it. Says how in `evidence`.
+/// A state that stops at something before it is where its command wants it, as fingers on an object do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Stopped {
+    /// Whether that happens at high commands.
+    pub(super) above: bool,
+    /// The share of the frames at rest in which it does.
+    pub(super) share: f64,
+}
+
+/// Looks for a state that is where its command wants it at one end of its range, and stops before it at the other.
+pub(super) fn stopped(
+    (actions, column): (&Matrix, usize),
+    (states, state): (&Matrix, usize),
+    (spans, fps): (&[EpisodeSpan], f64),
+) -> Option<Stopped> {
+    let [low, high] = bounds(actions, column)?;
+    let range = high - low;
+    if range <= 0.0 {
+        return None;
+    }
+    let rested = (RESTED * fps).round().max(1.0) as usize;
+    // Command, and how far the state is from it, both as shares of the range.
+    let mut rests: Vec<(f64, f64)> = Vec::new();
+    for span in spans {
+        for frame in span.frames.clone().skip(rested) {
+            let command = super::value(actions, frame, column);
+            let found = super::value(states, frame, state);
+            let moved = (command - super::value(actions, frame - rested, column)).abs();
+            let followed = (found - super::value(states, frame - rested, state)).abs();
+            if moved.max(followed) <= AT_REST * range {
+                rests.push(((command - low) / range, (found - command) / range));
+            }
+        }
+    }
+    let [least, most] = quantiles(rests.iter().map(|(_, apart)| *apart), [0.02, 0.98])?;
+    let (free, far) = if least.abs() < most.abs() { (least, most) } else { (most, least) };
+    if free.abs() > FREE || (far - free).abs() < STOPPED {
+        return None;
+    }
+    let is_stopped = |apart: f64| (apart - free).abs() > (apart - far).abs();
+    let count = |test: &dyn Fn(f64, f64) -> bool| rests.iter().filter(|(at, apart)| test(*at, *apart)).count() as f64;
+    // The state is above a command that is too low, and below one that is too high.
+    let above = far < free;
+    let near_end = |at: f64| if above { at >= 1.0 - NEAR_END } else { at <= NEAR_END };
+    let all = rests.len() as f64;
+    let halted = count(&|_, apart| is_stopped(apart));
+    let at_end = count(&|at, apart| is_stopped(apart) && near_end(at));
+    let free = count(&|at, apart| !is_stopped(apart) && !near_end(at));
+    let sound = halted >= LEAST_STOPPED * all && free >= LEAST_STOPPED * all && at_end >= 0.9 * halted;
+    sound.then_some(Stopped { above, share: halted / all })
+}
+
+/// Whether two columns are commanded alike.
+pub(super) fn together(actions: &Matrix, one: usize, other: usize) -> bool {
+    let pairs: Vec<(f64, f64)> = sampled(actions, one).zip(sampled(actions, other)).collect();
+    let count = pairs.len().max(1) as f64;
+    let (x, y) = pairs.iter().fold((0.0, 0.0), |(x, y), pair| (x + pair.0 / count, y + pair.1 / count));
+    let sum = |of: &dyn Fn(f64, f64) -> f64| pairs.iter().map(|pair| of(pair.0 - x, pair.1 - y)).sum::<f64>();
+    let (xx, yy, xy) = (sum(&|x, _| x * x), sum(&|_, y| y * y), sum(&|x, y| x * y));
+    xx > 0.0 && yy > 0.0 && xy * xy >= TOGETHER * xx * yy
+}
+
+/// Whether a column takes exactly two values, each of them in some frames.
+pub(super) fn is_switch(actions: &Matrix, column: usize) -> bool {
+    two_values(actions, column).is_some()
+}
+
+/// Whether a line of evidence says which commands close a gripper.
+pub(super) fn is_about_polarity(line: &str) -> bool {
+    line.starts_with("After commands ")
+        || line.starts_with("Which command closes it")
+        || line.starts_with("Its state stops short of ")
+        || line.starts_with("Its state is taken to be the opening")
+        || line.starts_with("The name of the action says that high commands")
+}
+
+/// What is known of a gripper by its fingers: threshold, signs, and which commands close it, and whether that is a
+/// guess. Says how in `evidence`.
 pub(super) fn described(
     (actions, column): (&Matrix, usize),
     (states, fingers, names): (&Matrix, &[usize], &[&str]),
     (spans, fps): (&[EpisodeSpan], f64),
     evidence: &mut Vec<String>,
-) -> Gripper {
+) -> (Gripper, bool) {
     let threshold = threshold(actions, column);
+    if let &[finger] = fingers
+        && let Some(Stopped { above, share }) = stopped((actions, column), (states, finger), (spans, fps))
+    {
+        let (high, percent) = (if above { "high" } else { "low" }, (100.0 * share).round());
+        evidence.push(format!(
+            "Its state stops short of {high} commands in {percent} % of the frames at rest, as fingers on an object do: \
+             {high} commands close it."
+        ));
+        let signs = vec![if above { -1.0 } else { 1.0 }];
+        return (Gripper { threshold, closes_above: Some(above), signs }, false);
+    }
     let closing = names.iter().any(|name| super::names::words(name).iter().any(|word| word.starts_with("clos")));
     let downwards = |column: &usize| bounds(states, *column).is_some_and(|[least, most]| least + most < 0.0);
     let signs: Vec<f64> = fingers.iter().map(|column| if downwards(column) != closing { -1.0 } else { 1.0 }).collect();
@@ -110,11 +214,12 @@ pub(super) fn described(
         Some(false) => evidence.push(format!("After commands below {threshold} {fingers_are}.")),
         None => evidence.push("Which command closes it is not known: no state shows how far it is open.".to_owned()),
     }
-    if fingers.len() == 1 && !closing {
+    let is_guess = fingers.len() == 1 && !closing;
+    if is_guess {
         let grows = if signs[0] > 0.0 { "grows" } else { "falls" };
         evidence.push(format!("Its state is taken to be the opening, which {grows} as the gripper opens."));
     }
-    Gripper { threshold, closes_above, signs }
+    (Gripper { threshold, closes_above, signs }, is_guess)
 }
 
 /// Half-way between the lowest and the highest value; zero if there is one value only.

@@ -22,24 +22,37 @@ impl Look<'_> {
         if draft.kind == GroupKind::Gripper {
             let names: Vec<&str> = matched.columns.iter().map(|column| self.states[*column].name.as_str()).collect();
             let fingers = (states, &matched.columns[..], &names[..]);
-            let mut gripper = grippers::described((actions, draft.actions[0]), fingers, (spans, fps), &mut evidence);
+            let (mut gripper, is_guess) =
+                grippers::described((actions, draft.actions[0]), fingers, (spans, fps), &mut evidence);
             let command = self.actions[draft.actions[0]].name.to_ascii_lowercase();
             if gripper.closes_above.is_none() && (command.contains("open") || command.contains("clos")) {
                 gripper.closes_above = Some(!command.contains("open"));
                 let does = if command.contains("open") { "open" } else { "close" };
                 evidence.push(format!("The name of the action says that high commands {does} it."));
             }
-            let sentence = gripper.closes_above.is_none().then(|| {
-                let column = match self.actions[draft.actions[0]].name.as_str() {
-                    "" => draft.actions[0].to_string(),
-                    named => named.to_owned(),
-                };
-                format!(
+            let column = self.key(draft.actions[0]);
+            let sentence = match gripper.closes_above {
+                None => Some(format!(
                     "Whether high commands of the {name} close it is not known, and they are taken to; `--gripper \
                      '{column}=opens'` says otherwise."
-                )
-            });
-            let control = self.gripper_control(draft.actions[0], &matched.columns, &gripper.signs, &mut evidence);
+                )),
+                Some(closes) if is_guess => {
+                    let (does, other) = if closes { ("close", "opens") } else { ("open", "closes") };
+                    Some(format!(
+                        "High commands of the {name} are taken to {does} it, which is a guess: its state follows them, and \
+                         states usually grow as a gripper opens; `--gripper '{column}={other}'` says otherwise."
+                    ))
+                }
+                Some(_) => None,
+            };
+            let control = match self.chosen(&name, draft) {
+                Some(choice) => {
+                    evidence
+                        .push(format!("`--control '{choice}'` says that its commands are {}.", choice.control.means()));
+                    choice.control
+                }
+                None => self.gripper_control(draft.actions[0], &matched.columns, &gripper.signs, &mut evidence),
+            };
             let group = Group {
                 name,
                 kind: draft.kind,
@@ -48,44 +61,44 @@ impl Look<'_> {
                 control,
                 rotation: None,
                 in_metres: false,
-                gains: vec![1.0],
                 gripper: Some(gripper),
                 evidence,
             };
-            return (group, Doubt { sentence, at_rest: false });
+            return (group, Doubt { sentence, ..Doubt::default() });
         }
         let measured = Measured::of(&self.samples, &pairs);
         // Rotations go round; positions do not.
         let columns = if draft.kind == GroupKind::EndEffector { 3 } else { pairs.len() };
         let tags: Vec<&Tag> = draft.actions.iter().map(|column| &self.actions[*column]).collect();
         let state_tags: Vec<&Tag> = matched.of.iter().flatten().map(|column| &self.states[*column]).collect();
-        let decision = control::decided(
-            (&name, draft.kind),
-            &tags,
-            &state_tags,
-            (&measured, columns),
-            (&self.samples, &pairs),
-            fps,
-        );
+        let chosen = self.chosen(&name, draft);
+        let decision = match chosen {
+            Some(choice) => control::chosen((&name, draft.kind), choice, (&measured, columns)),
+            None => control::decided(
+                (&name, draft.kind),
+                &tags,
+                &state_tags,
+                (&measured, columns),
+                (&self.samples, &pairs),
+                fps,
+            ),
+        };
         evidence.push(decision.evidence);
-        let doubt = Doubt { sentence: decision.doubt, at_rest: decision.at_rest };
+        let doubt = match chosen {
+            Some(_) => Doubt { contradicted: decision.doubt, ..Doubt::default() },
+            None => Doubt { sentence: decision.doubt, at_rest: decision.at_rest, contradicted: None },
+        };
         let turned = matched.columns.get(3..).unwrap_or_default();
         let rotation = draft
             .rotation
             .map(|written| self.rotation(matched.rotation.unwrap_or(written), &pairs, turned, &mut evidence));
         let state_rotation = if turned.len() == 4 { Some(Rotation::Quaternion) } else { rotation };
-        let gains = match decision.control {
-            Control::Relative => {
-                let turned = state_rotation.filter(|_| turned.len() >= 3).map(|written| (written, turned));
-                let turns = turned.map(|(written, turned)| control::turns(&self.samples, &pairs, written, turned));
-                let turns = turns.unwrap_or_default();
-                if let Some(share) = control::share_of_turns(&turns) {
-                    evidence.push(format!("Actions explain {:.0} % of the turns.", 100.0 * share));
-                }
-                control::gains(pairs.len(), &measured, &turns)
+        if decision.control == Control::Relative && chosen.is_none() && turned.len() >= 3 {
+            let turns = state_rotation.map(|written| control::turns(&self.samples, &pairs, written, turned));
+            if let Some(share) = control::share_of_turns(&turns.unwrap_or_default()) {
+                evidence.push(format!("Actions explain {:.0} % of the turns.", 100.0 * share));
             }
-            Control::Absolute | Control::Velocity => vec![1.0; draft.actions.len()],
-        };
+        }
         let in_metres = draft.kind == GroupKind::EndEffector && super::in_metres(&matched.columns, states);
         if in_metres {
             evidence.push(format!("Its position is within {} of 0, as metres would be.", super::REACH));
@@ -98,7 +111,6 @@ impl Look<'_> {
             control: decision.control,
             rotation,
             in_metres,
-            gains,
             gripper: None,
             evidence,
         };

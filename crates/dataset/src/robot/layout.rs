@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::control::Measured;
-use super::measure::{Fit, Samples};
+use super::measure::Samples;
 use super::names::{Hint, Part, Tag, forget_only_number, tags};
 use super::parts::{Draft, drafts, unique_names, without_rotation};
 use super::states::{Matched, by_name, by_numbers};
-use super::{Control, Group, GroupKind, RobotLayout, choices, grippers};
+use super::{Control, ControlChoice, Group, GroupKind, RobotLayout, choices};
 use crate::open::Dataset;
 
 /// Matches by names are given up for matches by numbers if they explain less than this, and those more than twice it.
@@ -17,25 +17,30 @@ const POOR: f64 = 0.25;
 pub(super) fn layout(dataset: &Dataset) -> RobotLayout {
     let look = Look::new(dataset);
     let mut undecided = Vec::new();
-    let (columns, gripper_evidence) = look.gripper_columns(&mut undecided);
-    let (drafts, matches): (Vec<Draft>, Vec<Matched>) =
-        look.matched(&drafts(&look.actions, &columns)).into_iter().unzip();
+    let mut found = look.gripper_columns(&mut undecided);
+    let drafts = look.set_apart(drafts(&look.actions, &found.grippers), &found);
+    let (drafts, matches): (Vec<Draft>, Vec<Matched>) = look.matched(&drafts, &mut found).into_iter().unzip();
+    undecided.append(&mut found.undecided);
     let mut groups: Vec<(Group, Doubt)> = Vec::new();
     for ((draft, matched), name) in drafts.iter().zip(matches).zip(unique_names(&drafts)) {
         let (mut group, doubt) = look.group(draft, matched, name);
-        if let Some((_, why)) = gripper_evidence.iter().find(|(column, _)| draft.actions == [*column]) {
+        if let Some((_, why)) = found.why.iter().find(|(column, _)| draft.actions == [*column]) {
             group.evidence.insert(0, why.clone());
+        }
+        if found.hands.contains(&draft.actions) {
+            group
+                .evidence
+                .insert(0, "Its actions move together, and their states stop short of them, as fingers do.".to_owned());
         }
         groups.push((group, doubt));
     }
     like_the_others(&mut groups);
     undecided.extend(groups.iter_mut().filter_map(|(_, doubt)| doubt.sentence.take()));
+    let contradicted = groups.iter_mut().filter_map(|(_, doubt)| doubt.contradicted.take()).collect();
     let groups = groups.into_iter().map(|(group, _)| group).collect();
-    let mut layout = RobotLayout { groups, undecided };
-    choices::apply(&mut layout, &dataset.overrides.control);
+    let mut layout = RobotLayout { groups, undecided, contradicted };
     if let Some(chosen) = &dataset.overrides.grippers {
-        let names: Vec<String> = look.actions.iter().map(|tag| tag.name.clone()).collect();
-        choices::apply_polarity(&mut layout, chosen, &names);
+        choices::apply_polarity(&mut layout, chosen, &look.names());
     }
     layout
 }
@@ -55,6 +60,31 @@ pub(super) struct Doubt {
     pub(super) sentence: Option<String>,
     /// Whether nothing moves, so that nothing could be measured.
     pub(super) at_rest: bool,
+    /// Why a flag of the user is probably wrong.
+    pub(super) contradicted: Option<String>,
+}
+
+/// Parts that were found by numbers, or by what the user says.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// The columns of grippers.
+    pub(super) grippers: Vec<usize>,
+    /// How each of them is known, where that is not its name.
+    pub(super) why: Vec<(usize, String)>,
+    /// The columns of each hand without names.
+    pub(super) hands: Vec<Vec<usize>>,
+    /// Columns with two values that are neither named as grippers nor as joints.
+    pub(super) switches: Vec<usize>,
+    /// What is not certain of them.
+    pub(super) undecided: Vec<String>,
+}
+
+impl Found {
+    /// Adds a gripper.
+    pub(super) fn add(&mut self, column: usize, why: String) {
+        self.grippers.push(column);
+        self.why.push((column, why));
+    }
 }
 
 /// Joints that never move are taken to be controlled as all others are, if those agree.
@@ -67,7 +97,6 @@ fn like_the_others(groups: &mut [(Group, Doubt)]) {
     for (group, doubt) in groups {
         if group.kind == GroupKind::Joints && doubt.at_rest {
             group.control = first;
-            group.gains.fill(1.0);
             group.evidence.push("It hardly moves, and is taken to be controlled as the other joints are.".to_owned());
             doubt.sentence = None;
         }
@@ -114,7 +143,7 @@ impl<'a> Look<'a> {
     }
 
     /// Groups with their states, in the order of their first action column.
-    fn matched(&self, drafts: &[Draft]) -> Vec<(Draft, Matched)> {
+    fn matched(&self, drafts: &[Draft], known: &mut Found) -> Vec<(Draft, Matched)> {
         let mut found: Vec<(Draft, Matched)> = Vec::new();
         let mut taken = BTreeSet::new();
         let only_one = |kind: GroupKind| drafts.iter().filter(|draft| draft.kind == kind).count() == 1;
@@ -130,68 +159,30 @@ impl<'a> Look<'a> {
                 false => found.push((draft.clone(), matched)),
             }
         }
-        let checked = found.into_iter().flat_map(|(draft, matched)| self.checked(draft, matched, &mut taken));
+        let checked = found.into_iter().flat_map(|(draft, matched)| self.checked(draft, matched, &mut taken, known));
         let mut checked: Vec<(Draft, Matched)> = checked.collect();
         checked.sort_by_key(|(draft, _)| draft.actions.iter().min().copied());
         checked
     }
 
-    /// The gripper columns, each with how it is known: those that the user names, else by name, else by their numbers.
-    fn gripper_columns(&self, undecided: &mut Vec<String>) -> (Vec<usize>, Vec<(usize, String)>) {
-        let all = 0..self.actions.len();
-        if let Some(chosen) = &self.dataset.overrides.grippers {
-            let names: Vec<String> = self.actions.iter().map(|tag| tag.name.clone()).collect();
-            let columns: Vec<usize> = chosen.iter().filter_map(|key| choices::column(key, &names)).collect();
-            let why = |column: &usize| (*column, "`--gripper` names it.".to_owned());
-            return (columns.clone(), columns.iter().map(why).collect());
-        }
-        let named: Vec<usize> = all.clone().filter(|&column| self.actions[column].part == Part::Gripper).collect();
-        let has_hand = self.actions.iter().any(|tag| tag.part == Part::Hand);
-        let mut measured = Vec::new();
-        for column in all.filter(|column| !named.contains(column)) {
-            let tag = &self.actions[column];
-            let fits = matches!(tag.part, Part::Arm | Part::Pose | Part::Head | Part::Torso);
-            let spans = self.dataset.spans();
-            let fps = self.dataset.info().fps;
-            // Where grippers or hands are named, no other column is one.
-            let open = named.is_empty() && !has_hand && self.actions.len() > 1;
-            let Some(why) =
-                (fits && open).then(|| grippers::levels(self.samples.actions, column, spans, fps)).flatten()
-            else {
-                continue;
-            };
-            if self.moves_something(column) {
-                continue;
-            }
-            match tag.generic {
-                true => measured.push((column, format!("{} {why}.", self.capital(column)))),
-                // A name that says something else stands.
-                false => undecided.push(format!(
-                    "{} {why}, as the command of a gripper does, but is not named as one. `--gripper '{}'` says that it is.",
-                    self.capital(column),
-                    tag.name,
-                )),
-            }
-        }
-        match named.is_empty() {
-            true => (measured.iter().map(|(column, _)| *column).collect(), measured),
-            false => (named, Vec::new()),
-        }
-    }
-
-    /// Whether some state changes as a column commands, which is an axis rather than a gripper.
-    fn moves_something(&self, column: usize) -> bool {
-        (0..self.coarse.states.width).any(|state| {
-            let value = |frame: usize| self.coarse.state(frame, state);
-            let share = |fit: Option<Fit>| fit.map(|fit| fit.explained.abs());
-            let both = share(self.coarse.change(column, value)).zip(share(self.coarse.level(column, value)));
-            both.is_some_and(|(change, level)| change > 0.5 && change > level)
-        })
-    }
-
     /// A group with its states verified by numbers or found by them. Columns without names that are controlled
     /// differently become groups of their own.
-    fn checked(&self, draft: Draft, by_name: Matched, taken: &mut BTreeSet<usize>) -> Vec<(Draft, Matched)> {
+    fn checked(
+        &self,
+        draft: Draft,
+        by_name: Matched,
+        taken: &mut BTreeSet<usize>,
+        known: &mut Found,
+    ) -> Vec<(Draft, Matched)> {
+        // The finger of a gripper without a name is the state that follows it.
+        if draft.kind == GroupKind::Gripper && by_name.columns.is_empty() && self.actions[draft.actions[0]].generic {
+            let free = |state: &usize| !taken.contains(state);
+            let finger = self.follower(draft.actions[0]).filter(free);
+            taken.extend(finger);
+            let evidence = finger.map(|state| format!("State {state} follows it."));
+            let columns = finger.into_iter().collect();
+            return vec![(draft, Matched { columns, of: vec![finger], evidence, ..Matched::default() })];
+        }
         if !matches!(draft.kind, GroupKind::Joints | GroupKind::Base) {
             return vec![(draft, by_name)];
         }
@@ -216,9 +207,54 @@ impl<'a> Look<'a> {
         }
         taken.extend(matched.of.iter().flatten());
         match draft.actions.iter().all(|column| self.actions[*column].generic) {
-            true => self.split(draft, matched),
+            true => self.without_velocities(draft, matched, known),
             false => vec![(draft, matched)],
         }
+    }
+
+    /// Columns without names that are velocities, apart from the others, which [`Look::split`] cuts.
+    fn without_velocities(&self, draft: Draft, matched: Matched, known: &mut Found) -> Vec<(Draft, Matched)> {
+        let part = |columns: &[usize]| {
+            let place = |column: &usize| draft.actions.iter().position(|action| action == column);
+            let state = |column: &usize| place(column).and_then(|place| matched.of.get(place).copied().flatten());
+            let of: Vec<Option<usize>> = columns.iter().map(state).collect();
+            let states = of.iter().copied().collect::<Option<Vec<usize>>>().unwrap_or_default();
+            (Draft { actions: columns.to_vec(), ..draft.clone() }, Matched { columns: states, of, ..matched.clone() })
+        };
+        let measured = Measured::of(&self.coarse, &pairs(&draft, &matched));
+        let unchosen =
+            choices::chosen(&self.dataset.overrides.control, (&draft.label, draft.kind, &draft.actions), &self.names())
+                .is_none();
+        let level = |place: usize| unchosen && !matches!(measured.clear(place), Some(Control::Relative));
+        let candidates: Vec<usize> =
+            (0..draft.actions.len()).filter(|&at| level(at)).map(|at| draft.actions[at]).collect();
+        let mut rest = draft.actions.clone();
+        let mut found = Vec::new();
+        for (run, sure) in self.velocities(&candidates).into_iter().filter(|_| draft.kind == GroupKind::Joints) {
+            if sure {
+                rest.retain(|column| !run.contains(column));
+                let (base, matched) = part(&run);
+                let base = Draft { kind: GroupKind::Base, part: Part::Base, label: "base".to_owned(), ..base };
+                found.push((base, matched));
+                continue;
+            }
+            let (subject, verbs, key) = match &run[..] {
+                [first, .., last] => (format!("Actions {first} to {last}"), "are", format!("{first}-{last}")),
+                _ => (self.capital(run[0]), "is", self.key(run[0])),
+            };
+            let taken = if run.len() > 1 { "They are taken to be positions" } else { "It is taken to be a position" };
+            known.undecided.push(format!(
+                "{subject} {verbs} often near zero, as velocities are. {taken}; `--control '{key}=velocity'` says otherwise."
+            ));
+        }
+        if found.is_empty() {
+            return self.split(draft, matched);
+        }
+        if !rest.is_empty() {
+            let (draft, matched) = part(&rest);
+            found.extend(self.split(draft, matched));
+        }
+        found
     }
 
     /// Columns with clearly different controls, apart, if each control has one run of columns. Columns that are not clear
@@ -249,7 +285,23 @@ impl<'a> Look<'a> {
         parts.into_iter().map(one).collect()
     }
 
-    fn capital(&self, column: usize) -> String {
+    /// The names of the action columns; those without one are empty.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.actions.iter().map(|tag| tag.name.clone()).collect()
+    }
+
+    /// How a column is named in a flag.
+    pub(super) fn key(&self, column: usize) -> String {
+        choices::key_of(column, &self.names())
+    }
+
+    /// What the user says about the control of a group.
+    pub(super) fn chosen(&self, name: &str, draft: &Draft) -> Option<&ControlChoice> {
+        let control = &self.dataset.overrides.control;
+        choices::chosen(control, (name, draft.kind, &draft.actions), &self.names())
+    }
+
+    pub(super) fn capital(&self, column: usize) -> String {
         match self.actions[column].name.as_str() {
             "" => format!("Action {column}"),
             name => format!("Action {column}, `{name}`,"),

@@ -11,8 +11,10 @@
 //! | end effector | `x`, `y`, `z` and rotations, also with `ee`, `eef`, `tcp`, `pos` | – |
 //! | state column of an action | the same name, or the same place in the same part | the state that the action predicts best |
 //! | control | `delta`, `vel` | whether the action explains the state that follows or the state's change |
-//! | gripper | `gripper`, `jaw`, `claw`, `finger` | two values, or two levels with quick changes |
-//! | which command closes | `open`, `close` | the opening that follows a high command is smaller than the one after a low one |
+//! | velocity of a base | `vel`, `base` | without names, neighbours that states follow and that are zero wherever they rest |
+//! | gripper | `gripper`, `jaw`, `claw`, `finger` | two values, two levels with quick changes, or a state that stops short of its command |
+//! | hand | `hand`, `thumb`, … | without names, three neighbours or more that move together and are such grippers |
+//! | which command closes | `open`, `close` | the end at which the state stops short, or the opening that follows a high command |
 //!
 //! Numbers decide where they contradict the names. Directions follow REP 103, the convention of ROS: x is forward, y left,
 //! z up.
@@ -33,10 +35,11 @@ mod layout;
 mod measure;
 pub(crate) mod names;
 mod parts;
-mod rotations;
 mod states;
+mod unnamed;
 
 pub use choices::ControlChoice;
+pub use rotation::RotationForm as Rotation;
 
 /// Coordinates of an end effector that are metres lie within this distance of the origin.
 const REACH: f32 = 3.0;
@@ -51,6 +54,8 @@ pub struct RobotLayout {
     pub groups: Vec<Group>,
     /// What neither names nor numbers decide, in full sentences that name the flag which decides it.
     pub undecided: Vec<String>,
+    /// Flags that the numbers clearly contradict. They stand all the same.
+    pub contradicted: Vec<String>,
 }
 
 /// A part of the robot with its columns.
@@ -73,9 +78,6 @@ pub struct Group {
     pub rotation: Option<Rotation>,
     /// Whether the first three state columns of an end effector are its coordinates in metres.
     pub in_metres: bool,
-    /// For each action column the change of the state per unit of action and frame, by least squares; 1 where it is not
-    /// known and where control is not relative. For rotations: the change as a rotation vector in the frame of the base.
-    pub gains: Vec<f64>,
     /// What is known of a gripper's command; `Some` if and only if this is a gripper.
     pub gripper: Option<Gripper>,
     /// How each claim is known, one sentence each.
@@ -110,18 +112,6 @@ pub enum Control {
     Velocity,
 }
 
-/// How a rotation is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Rotation {
-    /// The axis times the angle in radians: three numbers.
-    AxisAngle,
-    /// Roll, pitch and yaw in radians: three numbers.
-    Euler,
-    /// x, y, z, w.
-    Quaternion,
-}
-
 /// What is known of a gripper's command.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Gripper {
@@ -137,6 +127,11 @@ impl RobotLayout {
     /// Finds out what can be known of a dataset's columns.
     pub fn of(dataset: &Dataset) -> RobotLayout {
         layout::layout(dataset)
+    }
+
+    /// What a person should read before anything is trained: flags that the numbers contradict, and what is not decided.
+    pub fn notes(&self) -> impl Iterator<Item = &String> {
+        self.contradicted.iter().chain(&self.undecided)
     }
 
     /// The grippers.

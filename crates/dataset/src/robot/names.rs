@@ -145,6 +145,11 @@ pub(super) fn tags(names: &[String]) -> Vec<Tag> {
     tags
 }
 
+/// Whether a name is that of a joint of an arm, such as `wrist_roll`, and not only that of an arm.
+pub(super) fn says_joint(name: &str) -> bool {
+    words(name).iter().any(|word| ARM_JOINTS[..5].contains(&word.as_str()))
+}
+
 /// Clears the numbers of robots if all names have the same.
 pub(super) fn forget_only_number(actions: &mut [Tag], states: &mut [Tag]) {
     let is_number = |side: &str| side.bytes().all(|letter| letter.is_ascii_digit());

@@ -67,7 +67,7 @@ pub(super) fn by_numbers(draft: &Draft, samples: &Samples<'_>, taken: &BTreeSet<
     }
     let found = of.iter().flatten().count();
     let measured = (found > 0).then(|| {
-        format!("States were matched by numbers: each action explains {:.0} % or more of its state.", 100.0 * least)
+        format!("States were matched by numbers: each action explains at least {:.0} % of its state.", 100.0 * least)
     });
     Matched { columns: completed(draft, &of, &free), of, evidence: measured, ..Matched::default() }
 }

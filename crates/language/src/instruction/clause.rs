@@ -12,8 +12,9 @@
 
 use super::cursor::Cursor;
 use super::error::InstructionError;
-use super::head::{Head, head, is_pushed, manners, resultative, trailing_particle};
+use super::head::{Head, course, head, is_pushed, manners, resultative, trailing_particle};
 use super::lexicon::{self, Preposition};
+use super::negation::exception;
 use super::phrase::things;
 use super::place::{Mark, attach, landmark_of, marks};
 use super::target::{acting, covers, placing, reach, robot_moves, with_destination};
@@ -271,7 +272,7 @@ fn tail(
     let pushed = matches!(head.verb, Verb::Push | Verb::Pull);
     let mut found = Vec::new();
     loop {
-        if manners(cursor, head) {
+        if manners(cursor, head) || course(cursor, head) || exception(cursor, objects, &mut found)? {
             continue;
         }
         head.times = head.times.max(times(cursor));

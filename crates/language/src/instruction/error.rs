@@ -105,6 +105,17 @@ pub enum InstructionError {
         span: Span,
     },
 
+    /// Something that is not to be done, which no program says.
+    #[error("`{words}` says what not to do, which a program cannot say")]
+    #[diagnostic(help("it is left out; say what to do instead"))]
+    Negated {
+        /// The words.
+        words: String,
+        /// Where.
+        #[label("left out")]
+        span: Span,
+    },
+
     /// The signature has no such primitive.
     #[error("the signature has no primitive `{name}`")]
     #[diagnostic(help("use `Signature::general`, or declare `{name}`"))]
@@ -140,7 +151,8 @@ impl InstructionError {
             | InstructionError::NoObject { span, .. }
             | InstructionError::NoTarget { span, .. }
             | InstructionError::NoAntecedent { span, .. }
-            | InstructionError::Leftover { span, .. } => Some(*span),
+            | InstructionError::Leftover { span, .. }
+            | InstructionError::Negated { span, .. } => Some(*span),
             InstructionError::UnknownWords { words, .. } => words.first().map(|word| word.span),
             _ => None,
         };

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! instruction := preamble? clause (connective clause)*
-//! connective  := "," | "and" | "then" | "after that" | "to" before a verb
+//! connective  := "," | "and" | "then" | "but" | "after that" | "to" before a verb
 //! ```
 //! A part that is not understood is noted and skipped up to the next clause, so that one odd phrase does not cost the
 //! rest of the sentence. [`parse`] refuses such a text, [`read`] returns what it understood with what it did not.
@@ -11,6 +11,7 @@ use super::clause::clause;
 use super::cursor::Cursor;
 use super::error::InstructionError;
 use super::lexicon;
+use super::negation::{is_negated, is_negator, negated};
 use super::tree::{Clause, Instruction};
 use super::verbs::PREAMBLE;
 
@@ -67,7 +68,14 @@ fn instruction(cursor: &mut Cursor) -> Vec<Clause> {
     preamble(cursor);
     loop {
         let start = cursor.at();
-        match clause(cursor, &clauses) {
+        let read = match negated(cursor) {
+            Some(error) => {
+                cursor.problem(error);
+                Ok(Vec::new())
+            }
+            None => clause(cursor, &clauses),
+        };
+        match read {
             Ok(found) => clauses.extend(found),
             Err(error) => {
                 cursor.back_to(start.max(cursor.at()));
@@ -83,7 +91,7 @@ fn instruction(cursor: &mut Cursor) -> Vec<Clause> {
             }
             return clauses;
         }
-        if joined.is_none() && !cursor.starts_clause(0) {
+        if joined.is_none() && !cursor.starts_clause(0) && !is_negated(cursor, 0) {
             let start = cursor.at();
             skip_clause(cursor);
             let span = cursor.span_from(start);
@@ -100,12 +108,15 @@ fn instruction(cursor: &mut Cursor) -> Vec<Clause> {
 
 /// Reads past at least one word, up to the next `and`, `then` or comma with a verb after it.
 fn skip_clause(cursor: &mut Cursor) {
+    let mut is_forbidden = false;
     while !cursor.is_at_end() {
-        let joins = matches!(cursor.text(0), "and" | "then") || cursor.is_stop(0);
+        // What follows `so that you don't drop it and` is forbidden as well.
+        is_forbidden |= is_negator(cursor, 0);
+        let joins = (cursor.is(0, "and") && !is_forbidden) || cursor.is(0, "then") || cursor.is_stop(0);
         if joins {
             let start = cursor.at();
             connectives(cursor);
-            let found = cursor.starts_clause(0) || cursor.is_unknown_verb(0);
+            let found = cursor.starts_clause(0) || cursor.is_unknown_verb(0) || is_negated(cursor, 0);
             cursor.back_to(start);
             if found {
                 return;
@@ -119,7 +130,8 @@ fn skip_clause(cursor: &mut Cursor) {
 pub(super) fn connectives(cursor: &mut Cursor) -> Option<&'static str> {
     let mut last = None;
     loop {
-        if cursor.is(0, "and") {
+        let contrasts = cursor.is(0, "but") && (cursor.starts_clause(1) || is_negated(cursor, 1));
+        if cursor.is(0, "and") || contrasts {
             last = Some("and");
         } else if cursor.is(0, "then") || cursor.is_stop(0) {
             last = last.or(Some("then"));

@@ -234,6 +234,31 @@ pub(super) fn manners(cursor: &mut Cursor, head: &mut Head) -> bool {
     }
 }
 
+/// Reads the course of an action that leaves its object in place: `wipe the window from top to bottom`.
+pub(super) fn course(cursor: &mut Cursor, head: &mut Head) -> bool {
+    if head.verb != Verb::Act || head.manner != Manner::InPlace {
+        return false;
+    }
+    // `the left side`, with or without its article and noun.
+    let end = |ahead: usize| {
+        let article = usize::from(cursor.is(ahead, "the"));
+        let at = ahead + article;
+        cursor.entry(at)?.position?;
+        let side = usize::from(matches!(cursor.text(at + 1), "side" | "end"));
+        Some((cursor.text(at).to_owned(), article + 1 + side))
+    };
+    let Some((from, first)) = end(1).filter(|_| cursor.is(0, "from")) else { return false };
+    let to = 1 + first;
+    let Some((other, second)) = end(to + 1).filter(|_| cursor.is(to, "to")) else { return false };
+    let length = to + 1 + second;
+    if cursor.is(length, "of") {
+        return false;
+    }
+    head.qualify(&format!("from {from} to {other}"));
+    cursor.skip(length);
+    true
+}
+
 /// The number of words that say how, from the next one on.
 pub(super) fn manner_length(cursor: &Cursor) -> usize {
     let by = usize::from(cursor.is(0, "by"));

@@ -17,6 +17,9 @@
 //! | `from table center`, `on the left of the table` | `center`, `left`: the workspace is understood |
 //! | `both moka pots` | `repeat(…, 2)` |
 //! | `all the toys`, `every toy` | `all "toy"` |
+//! | `all the toys except the ball` | `all "toy except ball"` |
+//! | `don't drop it` | nothing, and a problem: a program cannot say what not to do |
+//! | `wipe the window from top to bottom` | `act_on "wipe from top to bottom" "window"` |
 //! | `fold the towel`, `pour the water in the cup` | `act_on "fold" "towel"`, `act_to "pour" "water" (in "cup")` |
 //! | `wipe the table with the cloth`, `use the cloth to …` | `with "cloth" (act_on "wipe" "table")` |
 //! | `around the pole` | `rel "around" "pole"` |
@@ -34,6 +37,7 @@ mod error;
 mod grammar;
 mod head;
 mod lexicon;
+mod negation;
 mod phrase;
 mod place;
 mod plan;

@@ -232,6 +232,12 @@ impl Scene<'_> {
         Ok(entity)
     }
 
+    /// A landmark; of `on both bowls` both of them.
+    fn counted(&mut self, noun: &Noun, role: Role) -> Result<Entity, InstructionError> {
+        let one = self.one(noun, role)?;
+        Ok(if one.count == 2 { pair(&one, &one) } else { one })
+    }
+
     fn phrase(&mut self, phrase: &Phrase, role: Role) -> Result<Entity, InstructionError> {
         let mut adjectives = phrase.adjectives.clone();
         let mut nouns = phrase.nouns.clone();
@@ -298,11 +304,11 @@ impl Scene<'_> {
         Ok(match place {
             Place::Position(position) => Plan::Call(position.primitive(), Vec::new()),
             Place::Relative(relation, noun) => {
-                let landmark = self.one(noun, Role::Landmark(*relation))?;
+                let landmark = self.counted(noun, Role::Landmark(*relation))?;
                 Plan::Call(relation.primitive(), vec![landmark.plan])
             }
             Place::Other(name, noun) => {
-                let landmark = self.one(noun, Role::Landmark(Relation::NextTo))?;
+                let landmark = self.counted(noun, Role::Landmark(Relation::NextTo))?;
                 Plan::Call("rel", vec![Plan::Text(name.clone()), landmark.plan])
             }
             Place::Implied(relation, span) => {
@@ -339,7 +345,7 @@ fn name(adjectives: &[String], nouns: &[String], plural: Option<&str>, phrase: &
     let (head, compound) = nouns.split_last().map_or(("", nouns), |(head, before)| (head.as_str(), before));
     let words = adjectives.iter().chain(compound).map(String::as_str).chain([plural.unwrap_or(head)]);
     let mut name = words.collect::<Vec<_>>().join(" ");
-    for (joint, more) in [(" of ", &phrase.contents), (" with ", &phrase.feature)] {
+    for (joint, more) in [(" of ", &phrase.contents), (" with ", &phrase.feature), (" except ", &phrase.except)] {
         if let Some(more) = more {
             name.push_str(joint);
             name.push_str(more);

@@ -38,6 +38,14 @@ pub(super) fn placing(
         acted.act();
         return Ok(Clause { objects, sources, ..alone(acted, span) });
     }
+    // `stack both bowls`: one of them on the other.
+    if let ([Noun::Phrase(phrase)], None, Verb::Stack) = (&objects[..], &goal, head.verb)
+        && phrase.count == Some(2)
+    {
+        let one = Noun::Phrase(Phrase { count: None, counted: None, plural: None, ..phrase.clone() });
+        let target = Some(Place::Relative(Relation::On, Box::new(one.clone())));
+        return Ok(Clause { objects: vec![one], target, sources, ..alone(head.clone(), span) });
+    }
     let goal = goal.or(head.direction.map(Place::Position)).or_else(|| reached(before, head));
     if let Some(goal) = goal {
         return Ok(Clause { objects, target: Some(goal), sources, ..alone(head.clone(), span) });

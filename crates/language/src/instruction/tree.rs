@@ -171,6 +171,8 @@ pub struct Phrase {
     pub contents: Option<String>,
     /// What it has (`the cup with the red handle`).
     pub feature: Option<String>,
+    /// What is left out of `all` of them (`except the red one`).
+    pub except: Option<String>,
     /// What else is meant in the same place (`in front of the pot and the spoon`).
     pub also: Vec<Noun>,
     /// Where it is; of several, the first is nearest to the noun.

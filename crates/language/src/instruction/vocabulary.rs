@@ -238,7 +238,7 @@ pub(super) const FUNCTION_WORDS: &str = "the a an this that these those my your 
      upside next close adjacent out for except every each any or with using until while so order together apart \
      aside not without everything other another degrees degree to if when where because but unless before as such \
      than instead what who whose how why since although though during was were be been being am does do did has \
-     have had could should would shall might must no nor neither either here very too only even";
+     have had could should would shall might must no nor neither either here very too only even never dont cant cannot excluding besides rather sure";
 
 /// Words that may stand at either end of a clause and change nothing.
 pub(super) const ADVERBS: &str = "please now first finally also carefully gently slowly quickly again lastly afterwards just fully completely \

@@ -68,6 +68,20 @@ fn tokens(text: &str) -> Vec<Spanned> {
             Token::Word(text[start..end].to_lowercase())
         } else if matches!(c, '\'' | '’') {
             let rest = &text[end..];
+            let contracted = rest.starts_with(['t', 'T']) && !rest[1..].starts_with(char::is_alphanumeric);
+            if let Some(Spanned { token: Token::Word(word), span }) = tokens.last_mut().filter(|_| contracted)
+                && span.end == start
+                && word.ends_with('n')
+            {
+                // `don't` is `do not`; the `n` of `can't` belongs to both.
+                if word != "can" {
+                    word.pop();
+                }
+                chars.next();
+                end += 1;
+                tokens.push(Spanned { token: Token::Word("not".to_owned()), span: Span { start, end } });
+                continue;
+            }
             let genitive = rest.starts_with(['s', 'S']) && !rest[1..].starts_with(char::is_alphanumeric);
             if !genitive || !matches!(tokens.last(), Some(t) if t.span.end == start) {
                 continue;

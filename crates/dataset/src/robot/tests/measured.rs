@@ -7,14 +7,14 @@ fn absolute_joints_are_known_by_lag_and_noise() {
     let layout = RobotLayout::of(&joints(6, 30.0, 6, 1).dataset(30.0, Value::Null, Value::Null));
     let all: Vec<usize> = (0..6).collect();
     assert_eq!(shown(&layout), [("arm", GroupKind::Joints, Control::Absolute, all.clone(), all)]);
-    assert!(layout.undecided.is_empty(), "{:?}", layout.undecided);
-    assert_eq!(layout.groups[0].gains, [1.0; 6]);
+    // Only whether one of them is a gripper is open.
+    assert!(layout.undecided.len() == 1 && layout.undecided[0].contains("`--gripper none`"), "{:?}", layout.undecided);
     let evidence = layout.groups[0].evidence.join(" ");
     assert!(evidence.contains("of the states after 0.1") && evidence.contains("positions to go to"), "{evidence}");
 }
 
 #[test]
-fn changes_are_known_with_their_gains() {
+fn changes_are_known_whatever_their_gains() {
     let (mut rows, mut noise) = (Rows::default(), Noise(2));
     for _ in 0..6 {
         let paths: Vec<Signal> = (0..3).map(|_| noise.target(20.0, 8.0, 1.0)).collect();
@@ -32,9 +32,6 @@ fn changes_are_known_with_their_gains() {
     }
     let layout = RobotLayout::of(&rows.dataset(20.0, Value::Null, Value::Null));
     assert_eq!(shown(&layout), [("arm", GroupKind::Joints, Control::Relative, vec![0, 1, 2], vec![0, 1, 2])]);
-    for (found, gain) in layout.groups[0].gains.iter().zip([0.5, 1.0, 2.0]) {
-        assert!((found - gain).abs() < 0.05 * gain, "{found} instead of {gain}");
-    }
 }
 
 /// An arm of two joints and a base whose state has velocities.
@@ -81,7 +78,6 @@ fn a_velocity_whose_position_is_in_the_state_is_a_change() {
     }
     let layout = RobotLayout::of(&rows.dataset(20.0, json!(["base_x"]), json!(["base_x.vel"])));
     assert_eq!(shown(&layout), [("base", GroupKind::Base, Control::Relative, vec![0], vec![0])]);
-    assert!((layout.groups[0].gains[0] - 0.05).abs() < 0.003, "{:?}", layout.groups[0].gains);
 }
 
 /// An arm of six joints, and a seventh column.
@@ -241,8 +237,10 @@ fn a_few_wrong_rows_decide_nothing() {
 #[test]
 fn columns_without_names_are_split_by_what_they_are() {
     let layout = RobotLayout::of(&mobile().dataset(30.0, Value::Null, Value::Null));
-    // Velocities that the state has too cannot be told from positions without a name.
+    // Velocities that the state has too cannot be told from positions where episodes end while something moves.
     assert_eq!(layout.groups.len(), 1);
+    let asks = |doubt: &String| doubt.contains("`--control '2-4=velocity'`");
+    assert!(layout.undecided.iter().any(asks), "{:?}", layout.undecided);
     let mut rows = mobile();
     let drives: Vec<f32> = rows.actions.iter().map(|row| row[4]).collect();
     let path = integrated(&drives, 1.0 / 30.0, 0.0);

@@ -2,6 +2,7 @@
 
 mod measured;
 mod named;
+mod unnamed;
 mod whole;
 
 use serde_json::{Value, json};

@@ -1,4 +1,7 @@
-//! Rotations as three coordinates that add up: turns away from a reference orientation.
+//! Rotations as datasets write them, and as three coordinates that add up: turns away from a reference orientation.
+//!
+//! Both `dataset`, which measures how a rotation is written, and `skills`, which computes with it, use this crate; neither
+//! depends on the other.
 //!
 //! Datasets write an orientation as a rotation vector, as roll, pitch and yaw, or as a quaternion. None of these can be
 //! averaged, snapped to a grid or subtracted where a robot works: a gripper that points down is half a turn from the origin,
@@ -42,6 +45,12 @@ impl RotationForm {
             RotationForm::AxisAngle | RotationForm::Euler => 3,
             RotationForm::Quaternion => 4,
         }
+    }
+
+    /// The turn from one orientation to another as a rotation vector in the frame of the base, the shorter way round.
+    /// Numbers that are not a rotation stand for the origin.
+    pub fn between(self, from: &[f64], to: &[f64]) -> [f64; 3] {
+        rotation_vector(normalised(self.read(to)) * normalised(self.read(from)).inverse())
     }
 
     fn read(self, numbers: &[f64]) -> DQuat {
@@ -95,7 +104,7 @@ impl Orientation {
     }
 
     /// Rotation vectors around half a turn about x, which is a gripper that points down.
-    pub(crate) fn about_x() -> Orientation {
+    pub fn about_x() -> Orientation {
         Orientation { form: RotationForm::AxisAngle, reference: [1.0, 0.0, 0.0, 0.0], radians: 1.0 }
     }
 
@@ -165,6 +174,22 @@ mod tests {
             let [x, y, z] = turned(angle);
             assert!(x.abs() < 1e-6 && y.abs() < 1e-6 && (z - angle).abs() < 1e-6, "{angle}: {x} {y} {z}");
         }
+    }
+
+    #[test]
+    fn the_same_turn_is_found_however_it_is_written() {
+        let turn = [0.0, 0.0, 0.3];
+        let close = |found: [f64; 3]| found.iter().zip(turn).all(|(one, other)| (one - other).abs() < 1e-9);
+        let flipped = [PI - 0.01, 0.0, 0.0];
+        let to = RotationForm::AxisAngle.read(&turn) * RotationForm::AxisAngle.read(&flipped);
+        assert!(close(RotationForm::AxisAngle.between(&flipped, &to.to_scaled_axis().to_array())));
+        // The vector jumps to the other side of the sphere, the rotation does not.
+        assert!(close(RotationForm::AxisAngle.between(&[0.0, 0.0, 3.0], &[0.0, 0.0, 3.3 - TAU])));
+        assert!(close(RotationForm::Euler.between(&[0.1, 0.2, 0.3], &[0.1, 0.2, 0.6])));
+        let turned = (-RotationForm::AxisAngle.read(&turn)).to_array();
+        assert!(close(RotationForm::Quaternion.between(&[0.0, 0.0, 0.0, 1.0], &turned)));
+        assert_eq!(RotationForm::Quaternion.between(&[0.0; 4], &[0.0; 4]), [0.0; 3]);
+        assert_eq!(RotationForm::AxisAngle.between(&[f64::NAN; 3], &[0.0; 3]), [0.0; 3]);
     }
 
     #[test]
