@@ -154,7 +154,7 @@ pub fn markdown(reports: &[LoopReport]) -> String {
         let stages: Vec<String> =
             report.latency_ms.iter().map(|(stage, time)| format!("{stage} {:.1}", time.p50)).collect();
         if !stages.is_empty() {
-            text += &format!(" Latency of the server, p50 in ms: {}.", stages.join(", "));
+            text += &format!("\nLatency of the server, p50 in ms: {}.", stages.join(", "));
         }
         text += "\n\n";
     }

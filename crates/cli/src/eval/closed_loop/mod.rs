@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use experiments::closed_loop::parts::Parts;
-use experiments::closed_loop::tasks::{Chosen, Suites};
+use experiments::closed_loop::tasks::Suites;
 use experiments::closed_loop::{
     Answering, CLOSED_LOOP, LoopReport, LoopSettings, TaskScore, file_hash, fingerprint, markdown,
 };
@@ -138,7 +138,7 @@ pub(super) fn run(options: &ClosedLoopArgs) -> Result<(), Failure> {
     let chosen = choice::chosen(options, &suites)?;
     let output = options.output.as_deref().map(|path| Destination::new(path, "closed_loop.json")).transpose()?;
     let folder = options.run.join(CLOSED_LOOP);
-    fs::create_dir_all(&folder).map_err(experiments::Error::write(&folder))?;
+    fs::create_dir_all(&folder).map_err(|source| experiments::Error::Write { path: folder.clone(), source })?;
     let last = u64::from(options.first) + u64::from(options.episodes);
     if last > START_STATES {
         note(&[format!("LIBERO has {START_STATES} start states per task; from {START_STATES} on they are repeated")]);

@@ -162,7 +162,7 @@ impl Process {
         // Whatever is left of the group.
         #[cfg(unix)]
         let _ = Command::new("sh")
-            .args(["-c", &format!("kill -KILL -- -{}", self.child.id())])
+            .args(["-c", &format!("kill -s KILL -- -{}", self.child.id())])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
