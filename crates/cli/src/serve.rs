@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dataset::Frame;
@@ -75,18 +75,10 @@ pub(crate) struct ServeArgs {
 
 /// Serves the policy of a run until Ctrl-C.
 pub(crate) fn run(options: &ServeArgs) -> Result<(), Failure> {
-    // Says what is wrong with the directory before anything is loaded.
-    file_of(&options.run, SKILLS)?.ok_or_else(|| unfinished(&options.run, SKILLS))?;
+    checked(&options.run)?;
     let config = config(options);
     warn(&config.warnings());
-    let wanted = PolicyOptions {
-        device: options.device.open()?,
-        weights: options.weights.clone(),
-        replan: options.replan as usize,
-        arm: options.arm.clone(),
-    };
-    let policy = RunPolicy::load(&options.run, &wanted)?;
-    warn(&policy.about().notes);
+    let served = load(&options.run, options.device, options.weights.clone(), options.replan as usize, options.arm.clone())?;
     let run = options.run.display().to_string();
     let quiet = options.quiet;
     let observer = move |notice: Notice| {
@@ -100,8 +92,27 @@ pub(crate) fn run(options: &ServeArgs) -> Result<(), Failure> {
         let text = format!("serving {run} at ws://{address}\npage:    http://{address}/{key}\n");
         printed = files::print(text.as_bytes());
     };
-    serve(Box::new(Served { policy, run: run.clone() }), config, observer, ready).map_err(failure)?;
+    serve(Box::new(served), config, observer, ready).map_err(failure)?;
     printed
+}
+
+/// Says what is wrong with the directory of a run before anything is loaded.
+pub(crate) fn checked(run: &Path) -> Result<(), Failure> {
+    file_of(run, SKILLS)?.ok_or_else(|| unfinished(run, SKILLS))?;
+    Ok(())
+}
+
+/// Loads the policy of a run, and warns about what a user should know.
+pub(crate) fn load(
+    run: &Path,
+    device: DeviceChoice,
+    weights: Option<PathBuf>,
+    replan: usize,
+    arm: Option<String>,
+) -> Result<Served, Failure> {
+    let policy = RunPolicy::load(run, &PolicyOptions { device: device.open()?, weights, replan, arm })?;
+    warn(&policy.about().notes);
+    Ok(Served { policy, run: run.display().to_string() })
 }
 
 fn config(options: &ServeArgs) -> Config {
@@ -124,12 +135,12 @@ fn tell(line: &str) {
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
-fn failure(error: ServerError) -> Failure {
+pub(crate) fn failure(error: ServerError) -> Failure {
     Problem::new(error.to_string()).into()
 }
 
 /// A run's policy as the server sees it.
-struct Served {
+pub(crate) struct Served {
     policy: RunPolicy,
     run: String,
 }

@@ -25,6 +25,7 @@ mod metrics;
 mod panels;
 mod points;
 mod principal_plane;
+mod wilson;
 
 pub use bootstrap::{BootstrapConfig, Interval, bootstrap, bootstrap_mean, quantile};
 pub use dp_means::{DpMeans, DpMeansConfig, dp_means, lambda_for_clusters};
@@ -40,3 +41,4 @@ pub use metrics::{
 };
 pub use points::{MAX_POINTS, NOISE, Points};
 pub use principal_plane::principal_plane;
+pub use wilson::wilson_interval;

@@ -157,8 +157,7 @@ fn print_table(heads: Vec<String>, rows: Vec<Vec<usize>>) {
 
 /// A share of the worlds in percent, with its Wilson interval.
 fn rate(count: usize) -> String {
-    let (n, share, z) = (WORLDS as f64, count as f64 / WORLDS as f64, 1.96_f64);
-    let centre = (share + z * z / (2.0 * n)) / (1.0 + z * z / n);
-    let reach = z / (1.0 + z * z / n) * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
-    format!("{:.1} ({:.1}–{:.1})", 100.0 * share, 100.0 * (centre - reach).max(0.0), 100.0 * (centre + reach).min(1.0))
+    let share = count as f64 / WORLDS as f64;
+    let (low, high) = clustering::wilson_interval(count as u64, WORLDS as u64);
+    format!("{:.1} ({:.1}–{:.1})", 100.0 * share, 100.0 * low, 100.0 * high)
 }

@@ -40,13 +40,15 @@ mod motion;
 mod page;
 mod programs;
 mod report;
+mod rollouts;
 mod strips;
 
 pub use figure::Figure;
 pub use learning::{Iteration, IterationPolicy, LossTerm, Series, TrainingPhase};
 pub use metrics::{Arm, Better, Estimate, Metric, SKILL_GROUP};
 pub use motion::{ClusterMap, Episode, Example, KernelAgreement, Picture, Skill, Span};
-pub use page::{render, render_strips};
+pub use page::{render, render_rollouts, render_strips};
 pub use programs::{Candidate, Entry, Expansion, Hole, Posterior, Verdict};
 pub use report::{DatasetInfo, Report, ReportError, Run, SCHEMA};
+pub use rollouts::{Moment, Rollout, Rollouts};
 pub use strips::{Part, Strip, Strips};

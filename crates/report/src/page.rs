@@ -13,6 +13,7 @@ mod metrics;
 mod number;
 mod palette;
 mod reproduce;
+mod rollouts;
 mod scale;
 mod skills;
 mod strips;
@@ -20,6 +21,7 @@ mod timelines;
 
 use crate::report::Report;
 use html::{Html, put};
+pub use rollouts::render_rollouts;
 pub use strips::render_strips;
 
 /// Sections in their order: identifier, name in the navigation, what draws it.

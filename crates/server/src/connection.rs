@@ -161,14 +161,14 @@ impl Connection<'_> {
 
     /// Answers an observation.
     async fn answer(&mut self, observation: Observation, received: Instant) -> Result<(), End> {
-        let Observation { pictures, state, task, reset } = observation;
+        let Observation { pictures, state, task, reset, episode } = observation;
         let Some(task) = task.or_else(|| self.task.clone()) else {
             self.shared.metrics.error("missing");
             return Err(End::Error("the first request of a connection needs a `prompt` or a `program`".to_owned()));
         };
         let restart = self.reset || reset || self.task.as_ref() != Some(&task);
         self.task = Some(task.clone());
-        let request = Request { client: self.client, pictures, state, task, restart };
+        let request = Request { client: self.client, pictures, state, task, restart, episode };
         let (answer, receiver) = oneshot::channel();
         let (decode, asked) = (received.elapsed(), Instant::now());
         let failed = || End::Error("the policy has stopped".to_owned());

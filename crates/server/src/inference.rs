@@ -173,8 +173,8 @@ mod tests {
     fn job(client: u64, task: &str) -> (Order, oneshot::Receiver<Answer>) {
         let (answer, receiver) = oneshot::channel();
         let task = Task::Prompt(task.to_owned());
-        let request =
-            Request { client: ClientId(client), pictures: Vec::new(), state: Vec::new(), task, restart: false };
+        let (pictures, state) = (Vec::new(), Vec::new());
+        let request = Request { client: ClientId(client), pictures, state, task, restart: false, episode: None };
         (Order::Infer(Job { request, asked: Instant::now(), answer }), receiver)
     }
 

@@ -5,7 +5,7 @@
 //!        ◄──msgpack───              ◄──Reply───  (batches of all clients)
 //!                            └──► Hub ──► GET / and GET /live      Metrics ──► GET /metrics
 //! ```
-//! [`Policy`] is what is served; this crate knows no model. [`serve`] runs until it is asked to stop. A connection is a task
+//! [`Policy`] is what is served; this crate knows no model. [`serve`] runs until it is asked to stop, [`Background`] on threads of its own. A connection is a task
 //! that reads one request, waits for its reply, writes it and reads the next: **a slow client delays nobody but itself**.
 //! Inference runs on a thread of its own, so no socket waits for a matrix product.
 //!
@@ -16,6 +16,7 @@
 //! Nothing here prints: what happens is reported as a [`Notice`].
 
 mod auth;
+mod background;
 pub mod client;
 pub mod config;
 mod connection;
@@ -32,6 +33,7 @@ pub mod reply;
 pub mod request;
 mod run;
 
+pub use background::Background;
 pub use config::Config;
 pub use error::ServerError;
 pub use policy::{Metadata, Picture, Policy, PolicyError, Reply, Request, Status, Task};

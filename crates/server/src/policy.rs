@@ -68,6 +68,8 @@ pub struct Request {
     pub task: Task,
     /// Whether an episode begins: the first request, another task than before, or `reset`.
     pub restart: bool,
+    /// The client's name of an episode that begins, if it sent one as `episode`.
+    pub episode: Option<String>,
 }
 
 /// What the robot should do.

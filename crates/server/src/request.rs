@@ -12,6 +12,9 @@ use crate::policy::{Metadata, Picture, Task};
 /// The longest side of an image, in pixels.
 const MAX_SIDE: usize = 8192;
 
+/// The longest name of an episode, in bytes.
+const LONGEST_NAME: usize = 256;
+
 /// Keys that a message lists in an error.
 const SHOWN: usize = 16;
 
@@ -44,6 +47,8 @@ pub struct Observation {
     pub task: Option<Task>,
     /// Whether the client says that an episode begins.
     pub reset: bool,
+    /// The client's name of that episode.
+    pub episode: Option<String>,
 }
 
 /// Why a message is not a request.
@@ -125,6 +130,13 @@ impl Expected {
         if reset && flat.is_empty() {
             return Ok(Asked::Reset);
         }
+        let episode = match flat.remove("episode") {
+            None | Some((_, Value::Nil)) => None,
+            Some((_, Value::Text(name))) if name.len() <= LONGEST_NAME => Some(name.clone()),
+            Some((key, other)) => {
+                return Err(wrong(&key, other.kind(), &format!("a text of at most {LONGEST_NAME} bytes")));
+            }
+        };
         let pictures = self.cameras.iter().zip(&self.names.cameras).map(|(camera, names)| {
             let (key, value) = find(&flat, &format!("image of the camera `{camera}`"), names)?;
             picture(key, value)
@@ -137,7 +149,7 @@ impl Expected {
                 self.numbers(key, value)?
             }
         };
-        Ok(Asked::Actions(Observation { pictures, state, task: task(&flat)?, reset }))
+        Ok(Asked::Actions(Observation { pictures, state, task: task(&flat)?, reset, episode }))
     }
 
     fn numbers(&self, key: &str, value: &Value) -> Result<Vec<f32>, RequestError> {

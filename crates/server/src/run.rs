@@ -165,14 +165,18 @@ pub fn serve(
     observer: impl Fn(Notice) + Send + Sync + 'static,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), ServerError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.map_err(ServerError::Start)?;
-    runtime.block_on(async {
+    runtime()?.block_on(async {
         let server = Server::bind(policy, config, observer).await?;
         ready(server.address());
         server.run(asked_to_stop()).await;
         Ok(())
     })
+}
+
+/// The threads of sockets.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, ServerError> {
+    let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    threads.map_err(ServerError::Start)
 }
 
 /// Ready when the user or the system asks the process to end.

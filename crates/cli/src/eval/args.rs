@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use experiments::matrix::Mode;
 
+use super::closed_loop::ClosedLoopArgs;
 use crate::args::KeyArgs;
 use crate::train::{ComputeArgs, FeatureArgs, SourceArgs};
 
@@ -21,6 +22,22 @@ Datasets need a column `phase` with the true phase of each frame. Settings of ba
 training episodes; the last episodes of each task are scored. With `--noise`, episodes are scored again
 as operators of three levels of practice would have recorded them.")]
     Annotate(AnnotateEvalArgs),
+    /// Execute tasks in the LIBERO simulator with the policy of a run, and measure the success rate
+    #[command(after_help = "Examples:
+  refactor-vla eval closed-loop runs/goal --simulator libero-sim
+  refactor-vla eval closed-loop runs/goal --simulator libero-sim --tasks 0,7 --episodes 5 --workers 2
+  refactor-vla eval closed-loop runs/goal --simulator libero-sim-bundle \\
+      --compose libero-sim/compositions.json --prompt program --episodes 10
+  refactor-vla eval closed-loop runs/act --simulator libero-sim --suite libero_goal --server 127.0.0.1:8000
+
+The simulator is a copy of the LIBERO kit after its `./setup`, or its unpacked bundle. Results are
+written to `closed_loop` in the directory of the run: JSON with every episode, a table in Markdown,
+and a page that shows episodes with instruction, program and active skill. Finished episodes of the
+same settings are kept: safe to interrupt at any time, and the same command continues.
+
+With `--server`, RUN is only the directory of the results; use one directory per policy, because
+a server at the same address is taken for the same policy.")]
+    ClosedLoop(Box<ClosedLoopArgs>),
     /// Train phases A and C in every mode, and table how fragments cluster into tasks and phases
     #[command(after_help = "Examples:
   refactor-vla eval phase-c --preset tiny --seeds 1 --out runs/matrix

@@ -18,11 +18,16 @@ static STOP: AtomicBool = AtomicBool::new(false);
 
 /// A flag that Ctrl-C sets. Pressed again, it ends the program.
 pub(crate) fn stop_flag() -> Result<&'static AtomicBool, Failure> {
-    let set = ctrlc::set_handler(|| {
+    stop_flag_with("writing a checkpoint; press Ctrl-C again to end without")
+}
+
+/// The same, with a line that says what happens after Ctrl-C.
+pub(crate) fn stop_flag_with(line: &'static str) -> Result<&'static AtomicBool, Failure> {
+    let set = ctrlc::set_handler(move || {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(2);
         }
-        let _ = io::stderr().write_all(b"\nwriting a checkpoint; press Ctrl-C again to end without\n");
+        let _ = io::stderr().write_all(format!("\n{line}\n").as_bytes());
     });
     match set {
         Ok(()) | Err(ctrlc::Error::MultipleHandlers) => Ok(&STOP),
@@ -97,7 +102,7 @@ fn measured(judgement: &Judgement) -> String {
 }
 
 /// One line on stderr.
-fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
@@ -132,7 +137,7 @@ pub(crate) fn warn(warnings: &[String]) {
     }
 }
 
-fn bar(length: u64, template: &str) -> Option<ProgressBar> {
+pub(crate) fn bar(length: u64, template: &str) -> Option<ProgressBar> {
     if !io::stderr().is_terminal() {
         return None;
     }

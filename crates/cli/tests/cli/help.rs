@@ -28,6 +28,7 @@ fn help_texts() {
         ("serve", &["serve"]),
         ("train", &["train"]),
         ("train_wake", &["train", "wake"]),
+        ("eval_closed-loop", &["eval", "closed-loop"]),
         ("eval_motor-library", &["eval", "motor-library"]),
         ("completions", &["completions"]),
     ] {

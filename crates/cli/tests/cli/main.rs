@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails loudly")]
 
 mod annotate;
+mod closed_loop;
 mod data;
 mod errors;
 mod eval_annotate;

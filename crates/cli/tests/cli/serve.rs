@@ -88,4 +88,5 @@ fn a_run_is_served_right_after_it_is_made() {
     assert!(ran.status.success(), "{said}");
     assert!(said.contains("warning: the policy was trained on features by `dinov2-small cls`"), "{said}");
     assert!(said.contains("client 0 connected from") && said.contains("stopping; "), "{said}");
+    crate::closed_loop::evaluates(out);
 }
