@@ -158,6 +158,6 @@ fn print_table(heads: Vec<String>, rows: Vec<Vec<usize>>) {
 /// A share of the worlds in percent, with its Wilson interval.
 fn rate(count: usize) -> String {
     let share = count as f64 / WORLDS as f64;
-    let (low, high) = clustering::wilson_interval(count as u64, WORLDS as u64);
+    let (low, high) = clustering::wilson_interval(count as u64, WORLDS);
     format!("{:.1} ({:.1}–{:.1})", 100.0 * share, 100.0 * low, 100.0 * high)
 }
