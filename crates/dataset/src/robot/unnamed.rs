@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::grippers;
 use super::layout::{Found, Look};
 use super::measure::{Fit, quantiles};
-use super::names::{Part, says_joint, words};
+use super::names::{Part, is_joint, says_joint, words};
 use super::parts::Draft;
 use super::{GroupKind, choices};
 use crate::columns::Matrix;
@@ -187,7 +187,7 @@ impl Look<'_> {
     pub(super) fn velocities(&self, columns: &[usize]) -> Vec<(Vec<usize>, bool)> {
         let (spans, fps) = (self.dataset.spans(), self.dataset.info().fps);
         let mut runs: Vec<(Vec<usize>, bool)> = Vec::new();
-        for &column in columns {
+        for &column in columns.iter().filter(|column| !is_joint(&self.actions[**column].name)) {
             let Some(sure) = rests_at_zero(self.samples.actions, column, spans, fps) else { continue };
             match runs.last_mut() {
                 Some((run, known)) if run.last().is_some_and(|last| last + 1 == column) => {
