@@ -56,7 +56,8 @@ impl Look<'_> {
             let fits = matches!(tag.part, Part::Arm | Part::Pose | Part::Head | Part::Torso);
             let is_switch = grippers::is_switch(self.samples.actions, column);
             let unclear = tag.generic || (is_switch && tag.part == Part::Arm && !says_joint(&tag.name));
-            if !fits || found.grippers.contains(&column) || (!open && !(is_switch && unclear && !tag.name.is_empty())) {
+            let named_switch = is_switch && unclear && !tag.name.is_empty();
+            if !fits || found.grippers.contains(&column) || !(open || named_switch) {
                 continue;
             }
             let (spans, fps) = (self.dataset.spans(), self.dataset.info().fps);
@@ -211,7 +212,7 @@ pub(super) fn apart(drafts: Vec<Draft>, columns: &[usize], kind: GroupKind, part
         let before = draft.actions.len();
         draft.actions.retain(|column| !columns.contains(column));
         if draft.actions.len() < before && draft.kind == GroupKind::EndEffector {
-            // What is left of a pose is not one.
+            // A pose that loses columns is a group of joints.
             (draft.kind, draft.rotation) = (GroupKind::Joints, None);
         }
         if !draft.actions.is_empty() {
