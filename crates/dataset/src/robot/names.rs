@@ -150,6 +150,11 @@ pub(super) fn says_joint(name: &str) -> bool {
     words(name).iter().any(|word| ARM_JOINTS[..5].contains(&word.as_str()))
 }
 
+/// Whether a name says that a column is a joint of whatever part, as `joint_7` does.
+pub(super) fn is_joint(name: &str) -> bool {
+    words(name).iter().any(|word| ARM_JOINTS.contains(&word.as_str()))
+}
+
 /// Clears the numbers of robots if all names have the same.
 pub(super) fn forget_only_number(actions: &mut [Tag], states: &mut [Tag]) {
     let is_number = |side: &str| side.bytes().all(|letter| letter.is_ascii_digit());

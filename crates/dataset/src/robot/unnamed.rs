@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::grippers;
 use super::layout::{Found, Look};
 use super::measure::{Fit, quantiles};
-use super::names::{Part, says_joint, words};
+use super::names::{Part, is_joint, says_joint, words};
 use super::parts::Draft;
 use super::{GroupKind, choices};
 use crate::columns::Matrix;
@@ -56,7 +56,8 @@ impl Look<'_> {
             let fits = matches!(tag.part, Part::Arm | Part::Pose | Part::Head | Part::Torso);
             let is_switch = grippers::is_switch(self.samples.actions, column);
             let unclear = tag.generic || (is_switch && tag.part == Part::Arm && !says_joint(&tag.name));
-            if !fits || found.grippers.contains(&column) || (!open && !(is_switch && unclear && !tag.name.is_empty())) {
+            let named_switch = is_switch && unclear && !tag.name.is_empty();
+            if !fits || found.grippers.contains(&column) || !(open || named_switch) {
                 continue;
             }
             let (spans, fps) = (self.dataset.spans(), self.dataset.info().fps);
@@ -187,7 +188,7 @@ impl Look<'_> {
     pub(super) fn velocities(&self, columns: &[usize]) -> Vec<(Vec<usize>, bool)> {
         let (spans, fps) = (self.dataset.spans(), self.dataset.info().fps);
         let mut runs: Vec<(Vec<usize>, bool)> = Vec::new();
-        for &column in columns {
+        for &column in columns.iter().filter(|column| !is_joint(&self.actions[**column].name)) {
             let Some(sure) = rests_at_zero(self.samples.actions, column, spans, fps) else { continue };
             match runs.last_mut() {
                 Some((run, known)) if run.last().is_some_and(|last| last + 1 == column) => {
@@ -211,7 +212,7 @@ pub(super) fn apart(drafts: Vec<Draft>, columns: &[usize], kind: GroupKind, part
         let before = draft.actions.len();
         draft.actions.retain(|column| !columns.contains(column));
         if draft.actions.len() < before && draft.kind == GroupKind::EndEffector {
-            // What is left of a pose is not one.
+            // A pose that loses columns is a group of joints.
             (draft.kind, draft.rotation) = (GroupKind::Joints, None);
         }
         if !draft.actions.is_empty() {
