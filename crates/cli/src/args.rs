@@ -412,7 +412,7 @@ pub(crate) struct AnnotateArgs {
     /// Dataset: a directory, or `embedded:libero_goal_mini`
     #[arg(value_name = "DATASET")]
     pub(crate) dataset: String,
-    /// Directory to create; must not exist, or be empty. Videos are hard links where possible
+    /// Directory to create; must not exist, or be empty
     pub(crate) out: PathBuf,
     /// Write the column and the names only, not lerobot's subtasks; subtasks that are there are kept
     #[arg(long)]

@@ -304,6 +304,10 @@ impl Fault {
             Fault::Unwritable { reason, .. } if reason.contains("exists") => {
                 "choose another directory, or remove that one first".to_string()
             }
+            Fault::Unwritable { file, reason } if reason.contains("write-protected") => {
+                let all = if reason.starts_with("the folder") { "" } else { "-R " };
+                format!("allow writing with `chmod {all}u+w {file}`, or write a copy to a new directory instead")
+            }
             Fault::Unwritable { .. } => "choose a directory that you may write to and that has room".to_string(),
             Fault::NoCache { .. } => {
                 "name a directory that you may write to and that has room: `--cache DIR` of `features`, `--features DIR` of other \

@@ -24,4 +24,5 @@ pub use error::{Error, Result};
 pub use motion::motion_name;
 pub use namer::{Named, Namer, NamerConfig, StepLabel};
 pub use reading::expected;
+pub use signals::drives;
 pub use subtask::{NameSource, Subtask};

@@ -6,6 +6,8 @@
 
 use language::instruction::Plan;
 
+use crate::verbs::{first_word, goes_into, is_body_place};
+
 /// Words after a verb that stay in front of its object: `knock over the can`, `wave to the visitor`.
 const BEFORE_OBJECT: &[&str] = &["up", "down", "off", "on", "out", "in", "over", "away", "to", "at", "for", "through"];
 
@@ -53,6 +55,8 @@ impl Phrases {
     /// ramekin`.
     pub(crate) fn described(&self, object: &Plan) -> String {
         match object {
+            // A block that one arm hands to the other one is not a block "on the left arm".
+            Plan::Call("at", arguments) if arguments.get(1).is_some_and(is_body_place) => self.noun(object),
             Plan::Call("at", _) => long(object),
             _ => self.noun(object),
         }
@@ -61,6 +65,16 @@ impl Phrases {
     /// The noun phrase of an object with its article.
     pub(crate) fn object(&self, object: &Plan) -> String {
         with_article(&self.noun(object))
+    }
+
+    /// A place where an action with this verb leaves its object: `into the bowl` of what is poured, `to the left` of what is
+    /// swept, `on the wall` of what is hung up.
+    pub(crate) fn place_of(&self, verb: &str, place: &Plan) -> String {
+        let there = self.place(place, is_side(place));
+        match (place, there.strip_prefix("in ")) {
+            (Plan::Call("in", _), Some(inside)) if goes_into(first_word(verb)) => format!("into {inside}"),
+            _ => there,
+        }
     }
 
     /// A place where something is: `on the plate`; or, with `going`, where something goes: `to the plate`.
@@ -98,12 +112,11 @@ pub(crate) fn with_article(noun: &str) -> String {
     if own { noun.to_owned() } else { format!("the {noun}") }
 }
 
-/// A verb with its object: `knock over the can`, `rotate the block 90 degrees`.
+/// A verb with its object: `knock over the can`, `rotate the block 90 degrees`, `fold the cloth in half`.
 pub(crate) fn verb_phrase(verb: &str, object: &str) -> String {
-    let words: Vec<&str> = verb.split(' ').collect();
-    let after = words.iter().skip(1).position(|word| !BEFORE_OBJECT.contains(word)).map_or(words.len(), |at| at + 1);
-    let (before, after) = words.split_at(after);
-    let parts = [&before.join(" "), object, &after.join(" ")];
+    let (first, rest) = verb.split_once(' ').unwrap_or((verb, ""));
+    let particles = rest.split(' ').all(|word| BEFORE_OBJECT.contains(&word));
+    let parts = if particles { [first, rest, object] } else { [first, object, rest] };
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
@@ -222,5 +235,6 @@ mod tests {
         assert_eq!(verb_phrase("place upright", "the can"), "place the can upright");
         assert_eq!(verb_phrase("rotate 90 degrees", "the block"), "rotate the block 90 degrees");
         assert_eq!(verb_phrase("wave", ""), "wave");
+        assert_eq!(verb_phrase("fold in half", "the cloth"), "fold the cloth in half");
     }
 }

@@ -13,10 +13,14 @@ pub fn expected(instruction: &str, drives: bool) -> Vec<Step> {
     let Some(plan) = understood(instruction).filter(|plan| !has_pronoun(plan)) else { return Vec::new() };
     let mut steps = steps(&plan, drives);
     let spellings = spellings(instruction);
+    let behind = sides_behind(instruction);
     for step in &mut steps {
         for (split, written) in &spellings {
             step.name = respelt(&step.name, split, written);
             step.object = step.object.as_ref().map(|object| respelt(object, split, written));
+        }
+        for (noun, side) in &behind {
+            step.name = at_side(&step.name, noun, side);
         }
     }
     steps
@@ -39,6 +43,25 @@ fn has_pronoun(plan: &Plan) -> bool {
         Plan::Call(_, plans) | Plan::Seq(plans) => plans.iter().any(has_pronoun),
         Plan::Repeat(body, _) => has_pronoun(body),
     }
+}
+
+/// The nouns of a text that are followed by `at the front` or `at the back`, with that side.
+fn sides_behind(instruction: &str) -> Vec<(String, &'static str)> {
+    let text = instruction.to_lowercase();
+    let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let found = words.windows(4).filter(|four| four[1] == "at" && four[2] == "the");
+    let side = |word: &str| ["front", "back"].into_iter().find(|side| *side == word);
+    found.filter_map(|four| Some((four[0].to_owned(), side(four[3])?))).collect()
+}
+
+/// A text with a side behind its noun: `the black bowl at the back` and not `the back black bowl`.
+fn at_side(text: &str, noun: &str, side: &str) -> String {
+    let words: Vec<&str> = text.split(' ').collect();
+    let ends = |at: usize| words.get(at + 1..)?.iter().take(4).position(|word| *word == noun).map(|more| at + 1 + more);
+    let place = (0..words.len()).find_map(|at| Some((at, ends(at).filter(|_| words[at] == side)?)));
+    let Some((at, end)) = place else { return text.to_owned() };
+    let behind = ["at", "the", side];
+    [&words[..at], &words[at + 1..=end], &behind, &words[end + 1..]].concat().join(" ")
 }
 
 /// The compounds of a text such as `t-shirt` and `#2`, each with its words apart, as plans have them.
@@ -94,6 +117,14 @@ mod tests {
         assert_eq!(names("pick up the red block")[1], "grasp the red block");
         assert_eq!(respelt("at shirts", "t shirt", "t-shirt"), "at shirts");
         assert_eq!(spellings("pick-up-the-red-block"), []);
+    }
+
+    #[test]
+    fn sides_stand_where_the_instruction_has_them() {
+        let put = names("put the black bowl at the back on the plate");
+        assert_eq!(put[..2], ["reach for the black bowl at the back", "grasp the black bowl at the back"]);
+        let book = names("pick up the book and place it in the back compartment of the caddy");
+        assert!(book.iter().any(|name| name.ends_with("in the back compartment")), "{book:?}");
     }
 
     #[test]

@@ -77,7 +77,7 @@ pub(crate) struct Grip {
 }
 
 /// Whether a robot has a base that drives.
-pub(crate) fn drives(layout: &ActionLayout) -> bool {
+pub fn drives(layout: &ActionLayout) -> bool {
     layout.groups.iter().any(|group| is(&group.name, "base"))
 }
 

@@ -169,6 +169,22 @@ impl Builder {
 
     fn call(&mut self, name: &str, arguments: &[Plan]) {
         match (name, arguments) {
+            ("open" | "close", [object]) if body_arm(object).is_some() => {
+                let kind = if name == "open" { Kind::Release } else { Kind::Grasp };
+                self.own_motion(kind, name, object, None);
+            }
+            ("push" | "pull" | "put" | "place", [object, place]) if body_arm(object).is_some() => {
+                self.own_motion(Kind::Act, "move", object, Some(place));
+            }
+            ("act_on", [Plan::Text(verb), object]) if body_arm(object).is_some() => {
+                self.own_motion(Kind::Act, verb, object, None);
+            }
+            ("act_to", [Plan::Text(verb), object, place]) if body_arm(object).is_some() => {
+                self.own_motion(Kind::Act, verb, object, Some(place));
+            }
+            ("place" | "put", [object, place]) if is_body_place(place) => {
+                self.hand_over("hand over", object, Some(place));
+            }
             ("pick" | "lift", [object]) => self.take(object, NEEDED),
             ("grasp", [object]) => self.seize(object, NEEDED, None),
             ("place" | "put", [object, place]) => self.put(object, place),
@@ -208,6 +224,16 @@ impl Builder {
             ("act_to", [Plan::Text(verb), object, place]) => self.act(verb, object, Some(place)),
             _ => arguments.iter().for_each(|argument| self.visit(argument)),
         }
+    }
+
+    /// The robot moves its own hand or arm, for which it does not reach.
+    fn own_motion(&mut self, kind: Kind, verb: &str, part: &Plan, place: Option<&Plan>) {
+        self.new_handling();
+        let there = place.map(|place| self.phrases.place(place, true)).unwrap_or_default();
+        let name = [verb_phrase(verb, &self.phrases.object(part)), there];
+        let name = name.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+        self.arm = body_arm(part).unwrap_or_default();
+        self.push(kind, first_word(verb), Some(part), name, NEEDED);
     }
 
     /// Reaches for an object, grasps and lifts it, as far as it is not held yet.
@@ -318,7 +344,7 @@ impl Builder {
 
     /// Any other verb.
     fn act(&mut self, verb: &str, object: &Plan, place: Option<&Plan>) {
-        let there = place.map(|place| self.phrases.place(place, false)).unwrap_or_default();
+        let there = place.map(|place| self.phrases.place_of(verb, place)).unwrap_or_default();
         let join = |name: String| if there.is_empty() { name } else { format!("{name} {there}") };
         if place.is_none() && goes_home(verb, object) {
             return self.go_home(verb);
@@ -402,7 +428,10 @@ impl Builder {
         let (arm, within) = (self.arm.clone(), std::mem::replace(&mut self.within, true));
         self.arm = giver.clone();
         self.take(object, NEEDED);
-        let name = verb_phrase(verb, &self.named(object));
+        let mut name = verb_phrase(verb, &self.named(object));
+        if let Some(to) = place.and_then(place_object) {
+            name = format!("{name} to {}", self.phrases.object(to));
+        }
         self.push(Kind::Transport, "transport", Some(object), name, USUAL);
         self.arm = taker.clone();
         self.new_handling();
@@ -445,7 +474,7 @@ impl Builder {
             };
             let mut name = format!("{} with {}", verb_phrase(verb, &there), self.named(tool));
             if let Some(place) = place {
-                name = format!("{} {}", verb_phrase(verb, &there), self.phrases.place(place, false));
+                name = format!("{} {}", verb_phrase(verb, &there), self.phrases.place_of(verb, place));
             }
             self.push(kind, first_word(verb), Some(object), name, NEEDED);
         }

@@ -54,6 +54,10 @@ const SURFACES: &str = "table tabletop counter countertop worktop workspace work
      whiteboard blackboard board stove stovetop cooktop sink shelf bookshelf surface room kitchen bathroom bed sofa couch \
      carpet rug door screen area oven fridge refrigerator";
 
+/// Verbs that move their object from outside to inside.
+const INTO: &str = "pour dump drip drizzle trickle sprinkle spill empty insert sweep brush wipe kick hit shoot scoop load dunk plug \
+     screw slot push pull roll slide pot throw toss drop thread fit squeeze stuff transfer";
+
 /// Verbs of going somewhere.
 const GOING: &str = "return go move come head drive walk";
 
@@ -61,6 +65,11 @@ const GOING: &str = "return go move come head drive walk";
 pub(crate) fn cleans_surface(verb: &str, noun: &str) -> bool {
     let last = noun.rsplit(' ').next().unwrap_or(noun);
     lists(CLEANING, first_word(verb)) && lists(SURFACES, last)
+}
+
+/// Whether an action moves its object into a container, rather than happening there.
+pub(crate) fn goes_into(verb: &str) -> bool {
+    lists(INTO, verb)
 }
 
 /// Whether a verb with this object is a motion of the robot itself: `return home`.

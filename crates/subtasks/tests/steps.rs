@@ -116,8 +116,8 @@ fn other_verbs_keep_their_words() {
         assert!(steps.iter().any(|step| step.name == name && step.skip > USUAL), "{instruction}: {steps:#?}");
     };
     has("wipe the table with the sponge", "wipe the table with the sponge");
-    has("pour the water from the cup into the bowl", "pour the water in the bowl");
-    has("insert the peg into the hole", "insert the peg in the hole");
+    has("pour the water from the cup into the bowl", "pour the water into the bowl");
+    has("insert the peg into the hole", "insert the peg into the hole");
     has("fold the towel", "fold the towel");
     has("place the pepsi can upright", "place the pepsi can upright");
     // What is poured is moved in what it is in.
@@ -193,5 +193,49 @@ fn every_known_instruction_has_readable_steps() {
             assert!(!name.contains("the the ") && !name.ends_with(" the"), "{instruction}: `{name}`");
             assert!(step.skip >= 0.0 && !step.phase.is_empty() && !step.phase.contains(' '), "{step:?}");
         }
+    }
+}
+
+#[test]
+fn a_hand_is_neither_a_place_of_an_object_nor_reached_for() {
+    let all = |instruction: &str| of(instruction).into_iter().map(|step| step.name).collect::<Vec<_>>();
+    for (instruction, object, taker) in [
+        (
+            "hand the blue block over from the left arm to the right arm and put it in the tray",
+            "blue block",
+            "hand over the blue block to the right arm",
+        ),
+        (
+            "pass the bottle from the left hand to the right hand and put it on the tray",
+            "bottle",
+            "pass the bottle to the right hand",
+        ),
+        (
+            "pick up the cube with the right arm and transfer it to the left arm",
+            "cube",
+            "hand over the cube to the left arm",
+        ),
+    ] {
+        let names = all(instruction);
+        assert!(names.contains(&format!("reach for the {object}")) && names.contains(&taker.to_owned()), "{names:?}");
+        assert!(!names.iter().any(|name| name.contains(" on the left") || name.contains("next to")), "{names:?}");
+    }
+    assert_eq!(all("close the gripper"), ["close the gripper"]);
+    assert_eq!(of("close the gripper")[0].kind, Kind::Grasp);
+    assert!(!all("insert the gripper into the hole").iter().any(|name| name.starts_with("reach for")));
+}
+
+#[test]
+fn what_is_poured_goes_into_its_container_and_what_is_swept_to_a_side() {
+    for (instruction, wanted) in [
+        ("pour the water from the cup into the bowl", "pour the water into the bowl"),
+        ("insert the peg into the hole", "insert the peg into the hole"),
+        ("sweep the blue block to the left", "sweep the blue block to the left"),
+        ("fold the cloth in half", "fold the cloth in half"),
+        ("hang the picture frame on the wall", "hang the picture frame on the wall"),
+        ("put the cup in the sink", "place the cup in the sink"),
+    ] {
+        let names: Vec<String> = of(instruction).into_iter().map(|step| step.name).collect();
+        assert!(names.contains(&wanted.to_owned()), "{instruction}: {names:?}");
     }
 }

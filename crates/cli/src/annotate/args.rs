@@ -35,15 +35,16 @@ language columns with nothing else in them are removed unless `--format language
 
 With `--in-place`, the dataset is renamed to `DATASET.backup-1` and the result takes its place.
 Hidden entries such as `.git` move to the result, empty folders stay in the backup, and links to
-files become files in the result."#;
+files become files in the result. Modes and owners are kept, and a dataset that is write-protected is
+not replaced."#;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AnnotateArgs {
     /// Dataset: a directory, or `embedded:libero_goal_mini`
     #[arg(value_name = "DATASET")]
     pub(crate) dataset: String,
-    /// Directory to create; must not exist, or be empty. Videos are hard links where possible
-    #[arg(value_name = "OUT", required_unless_present = "in_place", conflicts_with = "in_place")]
+    /// Directory to create; must not exist, or be empty. Required unless `--in-place` is given
+    #[arg(value_name = "OUT", conflicts_with = "in_place")]
     pub(crate) out: Option<PathBuf>,
     /// Catches `data annotate RUN DATASET OUT` in its old order.
     #[arg(hide = true)]
@@ -51,6 +52,10 @@ pub(crate) struct AnnotateArgs {
     /// Replace the dataset, which is kept as `DATASET.backup-1`
     #[arg(long)]
     pub(crate) in_place: bool,
+    /// Make videos of the result hard links instead of copies: they take no space, but changing one
+    /// of them changes both datasets
+    #[arg(long)]
+    pub(crate) link_videos: bool,
     /// Replace subtasks and classes that this program did not write, or that were edited since
     #[arg(long)]
     pub(crate) replace: bool,

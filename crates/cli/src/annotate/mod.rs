@@ -8,7 +8,8 @@ use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::time::Instant;
 
-use dataset::write::{Form, Place, Subtasks, is_within, write_subtasks};
+use dataset::write::{Form, Place, Subtasks, check_writable, is_within, write_subtasks};
+use dataset::info::INFO;
 use dataset::{Overrides, Root, Stream};
 use experiments::cycle::annotation::RunSkills;
 use experiments::cycle::driver::SKILLS;
@@ -22,7 +23,7 @@ use subtasks::segments_file::{self, CORRECTIONS, Corrections};
 use args::FormArg;
 pub(crate) use args::{AnnotateArgs, EXAMPLES};
 
-use crate::data::{overrides, root};
+use crate::data::{EMBEDDED, overrides, root};
 use crate::failure::{Failure, Problem};
 use crate::files::{self, Destination};
 use crate::run_directory::{file_of, unfinished};
@@ -71,6 +72,7 @@ pub(crate) fn run(options: &AnnotateArgs) -> Result<(), Failure> {
                 FormArg::Subtasks => Form::Subtasks,
                 FormArg::Language => Form::Language,
             },
+            link_videos: options.link_videos,
             files: vec![(NAMES.to_owned(), Some(file.clone())), (CORRECTIONS.to_owned(), kept)],
         };
         let written = |rows: u64| {
@@ -99,11 +101,33 @@ fn place(options: &AnnotateArgs) -> Result<Place<'_>, Failure> {
             .hint(format!("with a run, type `refactor-vla annotate {dataset} {out} --run {run}`"))
             .into());
     }
-    Ok(options.out.as_deref().map_or(Place::InPlace, Place::New))
+    match &options.out {
+        Some(out) => Ok(Place::New(out)),
+        None if options.in_place => Ok(Place::InPlace),
+        None => {
+            let dataset = options.dataset.trim_end_matches('/');
+            let name = dataset.strip_prefix(EMBEDDED).unwrap_or(dataset);
+            Err(Problem::new("there is no place for the annotated dataset")
+                .fact("found", format!("`annotate {dataset}`"))
+                .fact("expected", "`annotate DATASET OUT`, where `OUT` is a directory that does not exist yet")
+                .hint(format!(
+                    "type `refactor-vla annotate {dataset} {name}_subtasks`, or add `--in-place` to replace the dataset and keep a backup"
+                ))
+                .into())
+        }
+    }
 }
 
 fn check_place(options: &AnnotateArgs, root: &Root) -> Result<(), Failure> {
     match (&options.out, root.directory()) {
+        (Some(out), Some(directory)) if !directory.exists() && out.join(INFO).is_file() => {
+            let (dataset, out) = (directory.display(), out.display());
+            Err(Problem::new(format!("there is no dataset in `{dataset}`"))
+                .fact("found", format!("a dataset in `{out}`, which was given as the directory to create"))
+                .fact("expected", "`annotate DATASET OUT`")
+                .hint(format!("if they are swapped, type `refactor-vla annotate {out} {dataset}`"))
+                .into())
+        }
         (Some(out), _) if is_within(root, out) => {
             Err(Problem::new(format!("{} is in the dataset `{}`", files::shown(out), options.dataset))
                 .fact("expected", "a new directory outside of the dataset")
@@ -115,6 +139,8 @@ fn check_place(options: &AnnotateArgs, root: &Root) -> Result<(), Failure> {
             .hint("give a directory as `OUT`")
             .into()),
         (None, Some(directory)) if !directory.exists() => Err(lost(directory)),
+        // Before the work, which may take a while.
+        (None, Some(directory)) => Ok(check_writable(directory)?),
         _ => Ok(()),
     }
 }

@@ -15,7 +15,7 @@ use crate::args::{DataCommand, KeyArgs};
 use crate::failure::{Failure, Problem};
 
 /// How a dataset in the program itself is addressed.
-const EMBEDDED: &str = "embedded:";
+pub(crate) const EMBEDDED: &str = "embedded:";
 
 /// Runs one of the commands.
 pub(crate) fn run(command: DataCommand) -> Result<(), Failure> {

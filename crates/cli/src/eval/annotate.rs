@@ -3,6 +3,7 @@
 use dataset::{Overrides, printable};
 use experiments::annotate_eval::noise::Level;
 use experiments::annotate_eval::scores::Figure;
+use experiments::annotate_eval::shuffled::{FallbackRow, Share, ShuffledReport, evaluate_shuffled};
 use experiments::annotate_eval::truth::ObjectOrder;
 use experiments::annotate_eval::{AnnotateOptions, AnnotateReport, CutterReport, evaluate_annotation, noise_plot};
 use experiments::{Prepared, Source};
@@ -28,11 +29,22 @@ pub(super) fn run(options: &AnnotateEvalArgs) -> Result<(), Failure> {
     };
     // Pictures play no part, so their files need not be there.
     let blind = Overrides { cameras: Some(Vec::new()), ..overrides(&options.keys) };
+    let prepare = |written: &String| -> Result<Prepared, Failure> {
+        let source = Source::without_features(written, &blind)?;
+        Ok(Prepared::new(source, options.hold_out.map(|count| count as usize), ROWS)?)
+    };
+    if options.shuffled {
+        let prepared = options.datasets.iter().map(prepare).collect::<Result<Vec<_>, Failure>>()?;
+        let report = evaluate_shuffled(&prepared, &wanted.levels, options.seed)?;
+        let bytes = files::json_bytes(&report)?;
+        if let Some(output) = output {
+            output.write(&bytes)?;
+        }
+        return files::print(&if options.json { bytes } else { shuffled(&report).into_bytes() });
+    }
     let mut reports = Vec::new();
     for written in &options.datasets {
-        let source = Source::without_features(written, &blind)?;
-        let prepared = Prepared::new(source, options.hold_out.map(|count| count as usize), ROWS)?;
-        reports.push(evaluate_annotation(&prepared, &wanted)?);
+        reports.push(evaluate_annotation(&prepare(written)?, &wanted)?);
     }
     if let Some(output) = output {
         // In one line: segments of all episodes are many numbers.
@@ -51,6 +63,36 @@ pub(super) fn run(options: &AnnotateEvalArgs) -> Result<(), Failure> {
             files::print(texts.join("\n").as_bytes())
         }
     }
+}
+
+/// How often names fall back to the motion.
+fn shuffled(report: &ShuffledReport) -> String {
+    let columns = [
+        ("dataset", Align::Left),
+        ("episodes", Align::Left),
+        ("right instruction", Align::Right),
+        ("same steps", Align::Right),
+        ("other steps", Align::Right),
+        ("not understood", Align::Right),
+    ];
+    let shown = |share: Share| match share.all {
+        0 => "-".to_owned(),
+        all => format!("{:.1} % of {all}", 100.0 * share.by_motion as f64 / all as f64),
+    };
+    let row = |one: &FallbackRow| {
+        let shares = [one.right, one.same_steps, one.other_steps, one.nonsense].map(shown);
+        [vec![printable(&one.dataset).to_string(), one.level.clone()], shares.to_vec()].concat()
+    };
+    let rows = |rows: &[FallbackRow]| table(&columns, &rows.iter().map(row).collect::<Vec<_>>());
+    format!(
+        "Episodes that are named by their motion, because the instruction does not fit it\n\nheld-out episodes\n\n{}\ntraining \
+         episodes\n\n{}\nAn alignment is used if its score is {} or more; on training episodes {} tells right instructions from \
+         wrong ones best.\n",
+        rows(&report.held_out),
+        rows(&report.training),
+        report.threshold,
+        report.best_on_training
+    )
 }
 
 fn text(report: &AnnotateReport) -> String {

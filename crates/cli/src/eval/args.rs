@@ -17,6 +17,7 @@ pub(crate) enum EvalCommand {
   refactor-vla eval annotate demos/libero_goal demos/libero_10 --peer ruptures.json --objects order.json \\
       --output annotate.json
   refactor-vla eval annotate demos/so101 --noise --plot noise.svg
+  refactor-vla eval annotate demos/libero_goal demos/libero_10 --shuffled
 
 Datasets need a column `phase` with the true phase of each frame. Settings of baselines are chosen on
 training episodes; the last episodes of each task are scored. With `--noise`, episodes are scored again
@@ -98,6 +99,10 @@ pub(crate) struct AnnotateEvalArgs {
     /// Score disturbed episodes as well, at three levels of human noise
     #[arg(long)]
     pub(crate) noise: bool,
+    /// Instead of scoring cuts, measure how often a wrong instruction is noticed: every episode is named with the
+    /// instructions of all other tasks of all datasets
+    #[arg(long, conflicts_with_all = ["peer", "objects", "plot"])]
+    pub(crate) shuffled: bool,
     /// Held-out episodes per task [default: 2 if every task has 5 or more, otherwise 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) hold_out: Option<u32>,

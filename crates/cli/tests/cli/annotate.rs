@@ -365,11 +365,38 @@ fn places_that_cannot_be() {
     let made = Made::new("state-only");
     let annotate = |args: &[&str]| made.run(&[&["annotate"], args].concat()).shown();
     insta::assert_snapshot!("no_place", annotate(&["./set"]));
+    insta::assert_snapshot!("swapped_places", annotate(&["./out", "./set"]));
+    insta::assert_snapshot!("two_places_in_place", annotate(&["./set", "./out", "--in-place"]));
     insta::assert_snapshot!("place_inside", annotate(&["./set", "./set/out"]));
     insta::assert_snapshot!("old_order", annotate(&["runs/kitchen", "./set", "./out"]));
     insta::assert_snapshot!("embedded_in_place", annotate(&["embedded:libero_goal_mini", "--in-place"]));
     insta::assert_snapshot!("run_that_is_none", annotate(&["./set", "./out", "--run", "./set"]));
     assert!(!made.path("out").exists());
+}
+
+/// Root may write anywhere, so permissions must be looked at.
+#[test]
+#[cfg(unix)]
+fn a_write_protected_dataset_is_not_replaced_even_by_root() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let made = Made::new("state-only");
+    let set = |name: &str, mode: u32| {
+        fs::set_permissions(made.path(name), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set("set/meta/info.json", 0o444);
+    insta::assert_snapshot!(made.run(&["annotate", "./set", "--in-place"]).shown());
+    set("set/meta/info.json", 0o640);
+    set("set", 0o550);
+    let ran = made.run(&["annotate", "./set", "--in-place"]);
+    assert!(ran.code == 2 && ran.err.contains("cannot write `set`: it is write-protected"), "{}", ran.err);
+    assert!(!made.path("set.backup-1").exists());
+    // A copy can be made, and changed.
+    assert_eq!(made.run(&["annotate", "./set", "./out"]).code, 0);
+    assert_eq!(made.run(&["annotate", "./out", "--in-place"]).code, 0);
+    set("set", 0o750);
+    assert_eq!(made.run(&["annotate", "./set", "--in-place"]).code, 0);
+    let mode = |name: &str| fs::metadata(made.path(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("set"), mode("set/meta/info.json"), mode("set/meta/subtasks.parquet")), (0o750, 0o640, 0o640));
 }
 
 /// A process that is killed at any moment leaves the dataset or its backup whole, and the next run goes well.

@@ -6,7 +6,7 @@
 //!
 //! A directory that is there can be replaced too: the old one is renamed to a backup, `NAME.backup-1` and on, then the new
 //! one takes its place. At every moment there is the old directory or the new one, and between the two renames both
-//! are there, under other names.
+//! are there, under other names. A write-protected directory is not replaced, and the new one has the modes of the old one.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::modes;
 use crate::fault::{Error, Fault};
 use crate::files::Root;
 
@@ -63,6 +64,7 @@ impl Beside {
             let reason = "there is no directory to write beside it".to_string();
             return Err(Fault::Unwritable { file: shown, reason }.into());
         };
+        modes::check_writable(&target)?;
         Beside::begin(&parent, target, true)
     }
 
@@ -126,6 +128,9 @@ impl Beside {
     pub(crate) fn put(mut self) -> Result<Option<PathBuf>, Error> {
         let shown = self.target.display().to_string();
         let fault = |error: io::Error| unwritable(&shown, &error);
+        if self.replaces {
+            modes::keep(&self.target, &self.temporary).map_err(fault)?;
+        }
         sync_folders(&self.temporary).map_err(fault)?;
         let backup = match self.replaces {
             true => Some(self.swap().map_err(fault)?),

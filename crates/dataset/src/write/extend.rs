@@ -2,8 +2,9 @@
 //!
 //! Data files are those that the episodes are in, wherever `data_path` puts them. They are read and written one row
 //! group at a time, several files in parallel, with the types of all their columns as they were. The new columns are added
-//! to `info.json`, to the statistics of the dataset and of each episode. Videos are hard links where the file system allows
-//! it, since they may be large; all other files are copies, a parquet file that belongs to no episode too.
+//! to `info.json`, to the statistics of the dataset and of each episode. All other files are
+//! copies, which share their blocks where the file system allows it (reflinks). Videos become hard links only on request:
+//! they take no space, but whoever changes one of them changes both datasets.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -21,6 +22,7 @@ use super::columns::{HUGGINGFACE, huggingface_feature, plain_pictures, propertie
 use super::describe::describe_feature;
 use super::episodes::{OWN_PLACE, stats_columns, stats_fields};
 use super::language::{self, Language, Row};
+use super::modes::make_writable;
 use super::outline::{Outline, is_within};
 use super::runs::{FrameValues, stats_of, values_of};
 use super::whole::{Output, Whole};
@@ -60,6 +62,8 @@ pub(super) struct Changes<'a> {
     pub(super) removed: Vec<String>,
     /// Files of the source that the copy does not have, or that are written later.
     pub(super) without: Vec<String>,
+    /// Whether videos are hard links where the file system allows it.
+    pub(super) link_videos: bool,
 }
 
 /// Where the result goes.
@@ -114,7 +118,7 @@ pub(super) fn extended(
         done.insert(PathBuf::from(file));
     }
     for file in all_files(source)?.into_iter().filter(|file| !done.contains(Path::new(file))) {
-        copy(source, &file, outline.may_be_video(&file), &beside)?;
+        copy(source, &file, changes.link_videos && outline.may_be_video(&file), &beside)?;
     }
     write_info(&source.read(INFO, MAX_JSON)?, changes, &beside)?;
     write_stats(source, changes, &beside)?;
@@ -409,7 +413,7 @@ fn copy(source: &Root, file: &str, link: bool, beside: &Beside) -> Result<(), Er
     if link && fs::hard_link(&original, &place).is_ok() {
         return Ok(());
     }
-    fs::copy(&original, &place).map_err(|error| unwritable(file, &error))?;
+    fs::copy(&original, &place).and_then(|_| make_writable(&place)).map_err(|error| unwritable(file, &error))?;
     File::open(&place).and_then(|copied| copied.sync_all()).map_err(|error| unwritable(file, &error))
 }
 

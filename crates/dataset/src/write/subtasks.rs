@@ -66,6 +66,8 @@ pub struct Subtasks<'a> {
     pub classes: &'a Runs,
     /// How the subtasks are written.
     pub form: Form,
+    /// Whether videos are hard links to those of the source where the file system allows it, and not copies.
+    pub link_videos: bool,
     /// Further files, by path; files of these names are replaced, or left out if there is no content.
     pub files: Vec<(String, Option<Vec<u8>>)>,
 }
@@ -91,6 +93,7 @@ pub fn write_subtasks(
         unspoken: false,
         removed: Vec::new(),
         without: vec![vocabulary.clone(), SUBTASKS.to_string(), RECORD.to_string()],
+        link_videos: subtasks.link_videos,
     };
     let removed: &[&str] = match subtasks.form {
         Form::Subtasks => {

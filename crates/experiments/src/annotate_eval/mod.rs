@@ -17,6 +17,7 @@ mod ours;
 mod plot;
 pub mod samples;
 pub mod scores;
+pub mod shuffled;
 pub mod truth;
 
 use std::path::PathBuf;

@@ -227,16 +227,18 @@ fn a_copy_inside_its_dataset_is_refused_through_links_too() {
 
 #[test]
 #[cfg(unix)]
-fn videos_of_the_template_are_hard_links_and_other_files_are_not() {
-    use std::os::unix::fs::MetadataExt as _;
+fn changing_a_video_of_a_copy_does_not_change_the_source() {
+    use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let root = source(folder.path());
-    let out = folder.path().join("out");
+    let (out, video) = (folder.path().join("out"), "videos/front/chunk-000/file-000.mp4");
+    let original = root.directory().unwrap().join(video);
+    let before = std::fs::read(&original).unwrap();
+    // A copy of what is write-protected can be changed.
+    std::fs::set_permissions(&original, std::fs::Permissions::from_mode(0o444)).unwrap();
     annotate(&root, &out, &annotation(vec![0; 12])).unwrap();
-    let same = |file: &str| {
-        let number = |directory: &Path| std::fs::metadata(directory.join(file)).unwrap().ino();
-        number(root.directory().unwrap()) == number(&out)
-    };
-    assert!(same("videos/front/chunk-000/file-000.mp4"));
-    assert!(!same("README.md") && !same("meta/tasks.parquet"));
+    assert_eq!(std::fs::read(out.join(video)).unwrap(), before);
+    assert_eq!(std::fs::metadata(out.join(video)).unwrap().permissions().mode() & 0o777, 0o644);
+    std::fs::write(out.join(video), "another video").unwrap();
+    assert_eq!(std::fs::read(&original).unwrap(), before);
 }

@@ -31,6 +31,15 @@ fn runs(lengths: &[(usize, i64)]) -> Runs {
 
 /// Writes three subtasks and two classes.
 fn put(root: &Root, place: Place<'_>, form: Form) -> Result<Option<std::path::PathBuf>, Error> {
+    put_with(root, place, form, false)
+}
+
+fn put_with(
+    root: &Root,
+    place: Place<'_>,
+    form: Form,
+    link_videos: bool,
+) -> Result<Option<std::path::PathBuf>, Error> {
     let names = ["reach for the bowl", "grasp the bowl", "move away"].map(String::from);
     let class_names = ["class_0", "class_1"].map(String::from);
     let subtasks = Subtasks {
@@ -39,6 +48,7 @@ fn put(root: &Root, place: Place<'_>, form: Form) -> Result<Option<std::path::Pa
         class_names: &class_names,
         classes: &runs(&[(4, 1), (8, 0)]),
         form,
+        link_videos,
         files: vec![("meta/subtasks.toml".to_string(), Some(b"[names]\n".to_vec()))],
     };
     write_subtasks(root, place, &subtasks, &|_| {})
@@ -206,6 +216,53 @@ fn in_place_the_old_dataset_becomes_a_backup() {
     assert_eq!(contents(&backup), before);
     // Nothing else is left.
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
+}
+
+#[test]
+#[cfg(unix)]
+fn in_place_modes_are_kept_and_a_write_protected_dataset_is_refused() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let root = source(folder.path());
+    let place = root.directory().unwrap().to_path_buf();
+    let set = |file: &str, mode: u32| {
+        std::fs::set_permissions(place.join(file), std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let mode = |file: &str| std::fs::metadata(place.join(file)).unwrap().permissions().mode() & 0o777;
+    let (data, video) = ("data/chunk-000/file-000.parquet", "videos/front/chunk-000/file-000.mp4");
+    for (file, mode) in [("", 0o700), ("meta", 0o750), (INFO, 0o600), (data, 0o640), (video, 0o620)] {
+        set(file, mode);
+    }
+    put(&root, Place::InPlace, Form::Subtasks).unwrap().unwrap();
+    for (file, wanted) in [("", 0o700), ("meta", 0o750), (INFO, 0o600), (data, 0o640), (video, 0o620)] {
+        assert_eq!(mode(file), wanted, "{file}: {:o}", mode(file));
+    }
+    // Files that were not there before are as private as `info.json`.
+    assert_eq!(mode(SUBTASKS), 0o600);
+    set(data, 0o440);
+    let before = contents(&place);
+    let error = put(&root, Place::InPlace, Form::Subtasks).unwrap_err().to_string();
+    assert!(error.ends_with(&format!("`{data}` in it is write-protected")), "{error}");
+    assert_eq!((contents(&place), mode(data)), (before, 0o440));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+#[test]
+#[cfg(unix)]
+fn videos_are_hard_links_only_on_request() {
+    use std::os::unix::fs::MetadataExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let root = source(folder.path());
+    for (name, link) in [("copied", false), ("linked", true)] {
+        let out = folder.path().join(name);
+        put_with(&root, Place::New(&out), Form::Subtasks, link).unwrap();
+        let same = |file: &str| {
+            let number = |directory: &Path| std::fs::metadata(directory.join(file)).unwrap().ino();
+            number(root.directory().unwrap()) == number(&out)
+        };
+        assert_eq!(same("videos/front/chunk-000/file-000.mp4"), link);
+        assert!(!same("meta/tasks.parquet"));
+    }
 }
 
 #[test]
