@@ -78,7 +78,8 @@ pub(crate) fn run(options: &ServeArgs) -> Result<(), Failure> {
     checked(&options.run)?;
     let config = config(options);
     warn(&config.warnings());
-    let served = load(&options.run, options.device, options.weights.clone(), options.replan as usize, options.arm.clone())?;
+    let served =
+        load(&options.run, options.device, options.weights.clone(), options.replan as usize, options.arm.clone())?;
     let run = options.run.display().to_string();
     let quiet = options.quiet;
     let observer = move |notice: Notice| {

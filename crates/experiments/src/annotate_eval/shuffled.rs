@@ -116,14 +116,9 @@ pub fn evaluate_shuffled(prepared: &[Prepared], levels: &[Level], seed: u64) -> 
             [threshold, share(0), share(2)]
         })
         .collect();
-    let best = curve.iter().fold([0.0, 1.0, 0.0], |best, one| if one[2] - one[1] > best[2] - best[1] { *one } else { best });
-    Ok(ShuffledReport {
-        threshold,
-        best_on_training: best[0],
-        held_out: rows(true),
-        training: rows(false),
-        curve,
-    })
+    let best =
+        curve.iter().fold([0.0, 1.0, 0.0], |best, one| if one[2] - one[1] > best[2] - best[1] { *one } else { best });
+    Ok(ShuffledReport { threshold, best_on_training: best[0], held_out: rows(true), training: rows(false), curve })
 }
 
 impl Scores {

@@ -92,7 +92,8 @@ impl Gather {
         if x.device().is_cpu() && x.dtype() == DType::F32 {
             return Ok(cpu::slice(x, |x| {
                 let mut rows = vec![0.0; samples * count * channels];
-                let parts = rows.par_chunks_mut((count * channels).max(1)).zip(x.par_chunks((places * channels).max(1)));
+                let parts =
+                    rows.par_chunks_mut((count * channels).max(1)).zip(x.par_chunks((places * channels).max(1)));
                 parts.for_each(|(rows, x)| sum_rows(&self.lists, x, rows, channels));
                 cpu::tensor(rows, (samples, count, channels))
             })?);
