@@ -8,8 +8,8 @@ use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::time::Instant;
 
-use dataset::write::{Form, Place, Subtasks, check_writable, is_within, write_subtasks};
 use dataset::info::INFO;
+use dataset::write::{Form, Place, Subtasks, check_writable, is_within, write_subtasks};
 use dataset::{Overrides, Root, Stream};
 use experiments::cycle::annotation::RunSkills;
 use experiments::cycle::driver::SKILLS;

@@ -19,7 +19,8 @@ use crate::info::INFO;
 pub fn check_writable(directory: &Path) -> Result<(), Error> {
     let shown = directory.display().to_string();
     let fault = |error: io::Error| unwritable(&shown, &error);
-    let refuse = |file: &Path, reason: String| Err(Fault::Unwritable { file: file.display().to_string(), reason }.into());
+    let refuse =
+        |file: &Path, reason: String| Err(Fault::Unwritable { file: file.display().to_string(), reason }.into());
     let place = fs::canonicalize(directory).map_err(fault)?;
     if let Some(parent) = place.parent()
         && fs::metadata(parent).map_err(fault)?.permissions().readonly()

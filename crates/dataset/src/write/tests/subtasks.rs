@@ -34,12 +34,7 @@ fn put(root: &Root, place: Place<'_>, form: Form) -> Result<Option<std::path::Pa
     put_with(root, place, form, false)
 }
 
-fn put_with(
-    root: &Root,
-    place: Place<'_>,
-    form: Form,
-    link_videos: bool,
-) -> Result<Option<std::path::PathBuf>, Error> {
+fn put_with(root: &Root, place: Place<'_>, form: Form, link_videos: bool) -> Result<Option<std::path::PathBuf>, Error> {
     let names = ["reach for the bowl", "grasp the bowl", "move away"].map(String::from);
     let class_names = ["class_0", "class_1"].map(String::from);
     let subtasks = Subtasks {
