@@ -8,14 +8,16 @@
 # Run it in the root of the repository. Datasets are made in WORK_FOLDER by the example `write_demonstrations` of crate
 # `dataset` and deleted again; ROBOT (default: so101) says which. PYTHON (default: python3) needs numpy, pandas, pyarrow and
 # ruptures. GNU time measures the peak of memory. Two cores are used unless RAYON_NUM_THREADS says otherwise.
+# PROFILE is the profile of cargo that is measured (default: release).
 set -euo pipefail
 
 work=$1
 shift
 python=${PYTHON:-python3} robot=${ROBOT:-so101} here=$(dirname "$(readlink -f "$0")")
 export RAYON_NUM_THREADS=${RAYON_NUM_THREADS:-2}
-target=${CARGO_TARGET_DIR:-target}/release
-cargo build --release -p cli -p dataset --bin refactor-vla --example write_demonstrations >&2
+profile=${PROFILE:-release}
+target=${CARGO_TARGET_DIR:-target}/${profile/dev/debug}
+cargo build --profile "$profile" -p cli -p dataset --bin refactor-vla --example write_demonstrations >&2
 mkdir -p "$work"
 
 separator='['

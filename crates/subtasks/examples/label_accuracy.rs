@@ -53,6 +53,7 @@ fn evaluate(place: &str, rounds: std::ops::Range<usize>, show: Option<usize>) {
     let own = subtasks::NamerConfig::default();
     let namer = Namer::new(subtasks::NamerConfig {
         least_score: set("LEAST_SCORE", own.least_score),
+        least_score_joints: set("LEAST_SCORE_JOINTS", own.least_score_joints),
         split: set("SPLIT", own.split),
         doubt: set("DOUBT", own.doubt),
         retry: set("RETRY", own.retry),

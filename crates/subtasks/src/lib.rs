@@ -8,6 +8,7 @@ pub mod annotate;
 pub mod classes;
 pub mod error;
 mod evidence;
+mod explained;
 mod motion;
 mod namer;
 pub mod names_file;
@@ -22,7 +23,7 @@ mod verbs;
 
 pub use error::{Error, Result};
 pub use motion::motion_name;
-pub use namer::{Named, Namer, NamerConfig, StepLabel};
+pub use namer::{Named, Namer, NamerConfig, StepLabel, knows_directions};
 pub use reading::expected;
 pub use signals::drives;
 pub use subtask::{NameSource, Subtask};

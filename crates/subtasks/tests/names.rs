@@ -154,6 +154,31 @@ fn motions_name_what_the_instruction_does_not() {
 }
 
 #[test]
+fn an_instruction_of_another_task_falls_back_to_the_motion() {
+    let twice: Vec<_> = PUT.into_iter().chain(PUT).collect();
+    let pulled = [(30, DOWN, -1.0), (12, STAND, 1.0), (40, ALONG, 1.0), (8, STAND, -1.0), (9, UP, -1.0)];
+    for (instruction, motions, fits) in [
+        ("put the bowl on the plate", &PUT[..], true),
+        ("open the middle drawer of the cabinet", &PUT, false),
+        ("turn on the stove", &PUT, false),
+        ("put both the soup and the sauce in the basket", &PUT, false),
+        ("put both the soup and the sauce in the basket", &twice, true),
+        ("open the middle drawer of the cabinet", &twice, false),
+        ("open the middle drawer of the cabinet", &pulled, true),
+        ("put both the soup and the sauce in the basket", &pulled, false),
+    ] {
+        let found = named(instruction, motions);
+        let wanted = if fits { NameSource::Instruction } else { NameSource::Motion };
+        assert!(
+            found.subtasks.iter().all(|one| one.named_by == wanted),
+            "{instruction}: {} {:?}",
+            found.score,
+            texts(&found)
+        );
+    }
+}
+
+#[test]
 fn episodes_without_rows_have_no_subtasks() {
     assert_eq!(named("put the bowl on the plate", &[]).subtasks, []);
     assert_eq!(named("put the bowl on the plate", &[(1, UP, 1.0)]).subtasks.len(), 1);

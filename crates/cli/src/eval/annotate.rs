@@ -84,15 +84,20 @@ fn shuffled(report: &ShuffledReport) -> String {
         [vec![printable(&one.dataset).to_string(), one.level.clone()], shares.to_vec()].concat()
     };
     let rows = |rows: &[FallbackRow]| table(&columns, &rows.iter().map(row).collect::<Vec<_>>());
-    format!(
+    let mut text = format!(
         "Episodes that are named by their motion, because the instruction does not fit it\n\nheld-out episodes\n\n{}\ntraining \
-         episodes\n\n{}\nAn alignment is used if its score is {} or more; on training episodes {} tells right instructions from \
-         wrong ones best.\n",
+         episodes\n\n{}",
         rows(&report.held_out),
         rows(&report.training),
-        report.threshold,
-        report.best_on_training
-    )
+    );
+    for one in &report.kinds {
+        text += &format!(
+            "\nRobots that are moved by {}: an alignment is used if its score is {} or more; {} is the largest threshold that \
+             gives up at most 1 % of the right instructions of training episodes.\n",
+            one.robots, one.used, one.chosen_on_training
+        );
+    }
+    text
 }
 
 fn text(report: &AnnotateReport) -> String {

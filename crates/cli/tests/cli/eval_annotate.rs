@@ -110,3 +110,21 @@ fn what_cannot_be_scored() {
     assert_eq!(run(&["data", "synth", "recursive-pour", &pour, "--demos", "2"]).code, 0);
     insta::assert_snapshot!(shown(&run(&["eval", "annotate", &pour]), folder.path()));
 }
+
+#[test]
+fn wrong_instructions_are_noticed_and_right_ones_are_used() {
+    let report = run(&["eval", "annotate", MINI, "--shuffled", "--json"]).json();
+    for rows in ["held_out", "training"] {
+        let row = &report[rows][0];
+        let share = |kind: &str| {
+            let [by_motion, all] = ["by_motion", "all"].map(|key| row[kind][key].as_f64().unwrap());
+            assert!(all > 0.0, "{row}");
+            by_motion / all
+        };
+        assert_eq!((share("right"), share("nonsense")), (0.0, 1.0), "{row}");
+        // What asks for the same steps cannot be told apart by motion.
+        assert!(share("other_steps") > 0.8 && share("same_steps") < 0.05, "{row}");
+    }
+    let text = run(&["eval", "annotate", MINI, "--shuffled"]).out;
+    assert!(text.contains("Robots that are moved by end effectors: an alignment is used"), "{text}");
+}
