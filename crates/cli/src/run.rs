@@ -40,7 +40,7 @@ pub(crate) struct RunArgs {
     /// Directory for settings, models, library and report (created, or resumed with `--resume`)
     #[arg(long, value_name = "RUN")]
     pub(crate) out: PathBuf,
-    /// Preset of model sizes and training lengths: `demo`, `tiny`, `small`, `gpu`, `m188`, `m430`, or a TOML file
+    /// Preset of model sizes and training lengths: `demo`, `tiny`, `small`, `eye`, `gpu`, `m188`, `m430`, or a TOML file
     #[arg(long, value_name = "PRESET", default_value = "small")]
     pub(crate) preset: String,
     #[command(flatten)]

@@ -85,7 +85,7 @@ pub(crate) struct PhaseArgs {
     pub(crate) out: PathBuf,
     #[command(flatten)]
     pub(crate) data: SourceArgs,
-    /// Preset of model sizes and training lengths: `tiny`, `small`, `gpu`, `m188`, `m430`, or a TOML file
+    /// Preset of model sizes and training lengths: `tiny`, `small`, `eye`, `gpu`, `m188`, `m430`, or a TOML file
     #[arg(long, value_name = "PRESET", default_value = "small")]
     pub(crate) preset: String,
     #[command(flatten)]
