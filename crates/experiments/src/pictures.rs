@@ -4,7 +4,7 @@
 //! decoded once, resampled to the eye's size and kept as bytes: 9500 frames of two cameras with 128×128 pixels take 0.9 GB.
 
 use dataset::features::{FrameEncoder, PixelEncoder};
-use dataset::{CameraId, Dataset, Frame, FrameOptions, FrameReader};
+use dataset::{CameraId, Dataset, Frame, FrameIndex, FrameOptions, FrameReader};
 use models::noise::mix;
 use models::{EyeConfig, Look};
 use rand::SeedableRng as _;
@@ -29,8 +29,18 @@ impl Pictures {
     pub fn load(dataset: &Dataset, side: usize) -> Result<Pictures> {
         let (cameras, frames) = (dataset.roles().cameras.len(), dataset.frames());
         let bytes = side * side * 3;
-        let mut pixels = vec![0; frames * cameras * bytes];
         let reader = FrameReader::new(dataset, FrameOptions::default());
+        let too_small = |reason: String| {
+            Error::Mismatch(format!(
+                "{reason}; set `eye.side` of emitter and decoder to the size of the smallest camera or less"
+            ))
+        };
+        // Before memory is asked for, which grows with the side.
+        for camera in 0..cameras {
+            let first = reader.read(&[(CameraId(camera), FrameIndex(0))])?;
+            first.iter().try_for_each(|picture| resampled(picture, side).map(|_| ())).map_err(too_small)?;
+        }
+        let mut pixels = vec![0; frames * cameras * bytes];
         for camera in 0..cameras {
             let mut wrong = None;
             reader.stream(CameraId(camera), 0..frames, &mut |frame, picture| {
@@ -42,9 +52,7 @@ impl Pictures {
                 Ok(())
             })?;
             if let Some(reason) = wrong {
-                return Err(Error::Mismatch(format!(
-                    "{reason}; set `eye.side` of emitter and decoder to the size of the smallest camera or less"
-                )));
+                return Err(too_small(reason));
             }
         }
         Ok(Pictures { side, cameras, pixels })
@@ -99,6 +107,9 @@ impl Pictures {
 pub(crate) fn resampled(picture: &Frame, side: usize) -> std::result::Result<Vec<u8>, String> {
     if (picture.width, picture.height) == (side, side) {
         return Ok(picture.pixels.to_vec());
+    }
+    if picture.width.min(picture.height) < side {
+        return Err(format!("an image has {}×{} pixels, fewer than {side}×{side}", picture.width, picture.height));
     }
     let mut means = vec![0.0; side * side * 3];
     PixelEncoder::new(side).encode(std::slice::from_ref(picture), &mut means)?;

@@ -406,6 +406,7 @@ pub(crate) fn with_wake_data<T>(
     let vocabulary = crate::trained::load_decoder(&options.out.join("with"), options.device)?.record.model.vocabulary;
     let bound = vocabulary.bind(&mut arm.written.store)?;
     let samples = Samples::new(prepared, &world.demonstrations, &mut arm.written, &vocabulary, &world.words)?;
+    let pictures = settings.wake.image_side()?.map(|side| prepared.pictures(side)).transpose()?.flatten();
     Ok(look(&WakeData {
         prepared,
         table: &world.table,
@@ -414,7 +415,7 @@ pub(crate) fn with_wake_data<T>(
         vocabulary: &vocabulary,
         bound: &bound,
         words: &world.words,
-        pictures: None,
+        pictures: pictures.as_deref(),
         settings: &settings.wake,
     }))
 }

@@ -20,7 +20,8 @@ struct Made {
 }
 
 impl Made {
-    fn new() -> Made {
+    /// With cached features, or with an eye in emitter and decoder.
+    fn new(eye: Option<EyeConfig>) -> Made {
         let folder = tempfile::tempdir().unwrap();
         let choice = FeatureChoice {
             encoder: Some("pixels:2".to_owned()),
@@ -43,7 +44,8 @@ impl Made {
             "cycle.iterations=1",
         ];
         sets.extend(few.map(str::to_owned));
-        let settings = RunSettings::resolve("tiny", &sets).unwrap();
+        let mut settings = RunSettings::resolve("tiny", &sets).unwrap();
+        (settings.wake.emitter.model.eye, settings.wake.decoder.model.eye) = (eye, eye);
         let made = Made { folder, prepared, settings };
         run(&made.prepared, &made.settings, made.options(&made.out(), &mut |_| {})).unwrap().unwrap();
         made
@@ -70,8 +72,12 @@ impl Made {
     }
 
     fn policy(&self) -> RunPolicy {
-        RunPolicy::load(&self.out(), &PolicyOptions { device: Device::Cpu, weights: None, replan: 5, arm: None })
-            .unwrap()
+        self.arm(None).unwrap()
+    }
+
+    fn arm(&self, arm: Option<&str>) -> Result<RunPolicy> {
+        let arm = arm.map(str::to_owned);
+        RunPolicy::load(&self.out(), &PolicyOptions { device: Device::Cpu, weights: None, replan: 5, arm })
     }
 
     /// What a client sees at a frame of the dataset.
@@ -97,7 +103,7 @@ impl Made {
 
 #[test]
 fn a_served_run_answers_as_its_evaluation_does_and_executes_programs() {
-    let made = Made::new();
+    let made = Made::new(None);
     let mut policy = made.policy();
     let about = policy.about().clone();
     assert_eq!((about.cameras.len(), about.widths.states, about.record.limits.len()), (2, 8, 7));
@@ -108,6 +114,30 @@ fn a_served_run_answers_as_its_evaluation_does_and_executes_programs() {
     programs_are_written_again_only_when_something_has_changed(&made, &mut policy);
     programs_of_clients_are_executed_or_refused(&made, &mut policy);
     runs_of_earlier_versions_and_missing_files(&made);
+}
+
+#[test]
+fn a_policy_with_an_eye_sees_images_as_in_its_evaluation_and_can_be_served_without_programs() {
+    let eye = EyeConfig { side: 32, width: 4, keypoints: 3, ..EyeConfig::default() };
+    let made = Made::new(Some(eye));
+    let mut policy = made.policy();
+    assert_eq!(policy.about().cameras.len(), 2);
+    assert_eq!(policy.about().encoder, "trained with the policy, 32×32 pixels");
+    served_actions_are_those_of_the_evaluation(&made, &mut policy);
+
+    // What is seen matters, and an image that is too small is refused.
+    let one = made.observation(1, made.held_out()[0]);
+    let mut policy = made.arm(Some("no_programs")).unwrap();
+    let decision = policy.act(std::slice::from_ref(&one)).remove(0).unwrap();
+    assert!(decision.program.is_empty() && decision.actions.len() == policy.about().chunk * 7);
+    let black = |side: usize| Frame { width: side, height: side, pixels: vec![0; side * side * 3].into() };
+    let blind = Observation { images: vec![black(64), black(64)], ..one.clone() };
+    assert_ne!(policy.act(&[blind]).remove(0).unwrap().actions, decision.actions);
+    let small = Observation { images: vec![black(16), black(16)], ..one };
+    let Refusal::Other(reason) = policy.act(&[small]).remove(0).unwrap_err() else { panic!("another refusal") };
+    assert!(reason.contains("16×16 pixels; the policy needs 32×32"), "{reason}");
+    let error = made.arm(Some("best")).err().unwrap().to_string();
+    assert!(error.contains("no trained policy `best`; it has `no_programs`, `t1`, `with`"), "{error}");
 }
 
 fn served_actions_are_those_of_the_evaluation(made: &Made, policy: &mut RunPolicy) {
@@ -124,7 +154,7 @@ fn served_actions_are_those_of_the_evaluation(made: &Made, policy: &mut RunPolic
     with_wake_data(&made.prepared, &made.settings, &made.options(&out, &mut |_| {}), |data| {
         for (row, frame) in frames.iter().enumerate() {
             let programs = emitter.model.programs(data, &[*frame]).unwrap().unwrap();
-            let mut wanted = evaluated_chunk(&decoder.model, (data.table, None), *frame, &programs).unwrap();
+            let mut wanted = evaluated_chunk(&decoder.model, (data.table, data.pictures), *frame, &programs).unwrap();
             decoder.record.scales.actions.invert(&mut wanted);
             policy.about.record.clip(&mut wanted);
             assert_eq!(policy.episodes[&(row as u64)].ids, programs[0], "the program at frame {frame}");
