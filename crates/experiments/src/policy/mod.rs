@@ -348,7 +348,8 @@ impl RunPolicy {
 
     /// What the heads see, standardised.
     fn seen(&self, batch: &[&Observation], mut features: Vec<f32>) -> Result<Seen> {
-        let Widths { features: width, states, .. } = self.about.widths;
+        let Widths { features: cached, states, .. } = self.about.widths;
+        let width = if self.eye.is_none() { cached } else { 0 };
         self.scales.features.apply(&mut features);
         // A policy without its encoder sees the average image.
         features.iter_mut().filter(|value| value.is_nan()).for_each(|value| *value = 0.0);
