@@ -44,7 +44,7 @@ impl Pictures {
         for camera in 0..cameras {
             let mut wrong = None;
             reader.stream(CameraId(camera), 0..frames, &mut |frame, picture| {
-                let place = (frame.0 as usize * cameras + camera) * bytes;
+                let place = (frame.0 * cameras + camera) * bytes;
                 match resampled(&picture, side) {
                     Ok(resampled) => pixels[place..place + bytes].copy_from_slice(&resampled),
                     Err(reason) => wrong = wrong.take().or(Some(reason)),

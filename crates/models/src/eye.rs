@@ -225,7 +225,7 @@ impl Eye {
             Ok(Stem { patches, halved, blocks, norm: LayerNorm::new(&mut scope.enter("norm"), width, form)?, maps })
         };
         let stems: Vec<Stem> =
-            (0..config.cameras).map(|at| stem(&mut scope.enter(&format!("camera_{at}")))).collect::<Result<_>>()?;
+            (0..config.cameras).map(|at| stem(&mut scope.enter(format!("camera_{at}")))).collect::<Result<_>>()?;
         let weight = &stems[0].patches.weight;
         let (device, dtype) = (weight.master().device().clone(), weight.dtype());
         let halved = Unfold::new(config.grid(), 3, 2, 1, &device)?;

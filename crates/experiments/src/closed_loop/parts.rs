@@ -126,7 +126,7 @@ mod tests {
             task,
             start,
             seed: start,
-            success: start % 2 == 0,
+            success: start.is_multiple_of(2),
             steps: 10,
             requests: 2,
             seconds: 0.5,
