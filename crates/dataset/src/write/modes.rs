@@ -108,14 +108,11 @@ mod tests {
 
     use super::*;
 
-    fn mode(path: &Path, mode: u32) {
-        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
-    }
-
     #[test]
     fn a_write_protected_file_or_folder_is_found_also_by_root() {
         let folder = tempfile::tempdir().unwrap();
         let place = |name: &str| folder.path().join(name);
+        let mode = |path: &Path, mode: u32| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
         fs::create_dir_all(place("set/meta")).unwrap();
         fs::create_dir_all(place("set/.git/objects")).unwrap();
         for file in ["set/meta/info.json", "set/.git/objects/pack", "blob"] {
