@@ -424,9 +424,11 @@ fn corrected(rows: &[(Range<usize>, String)], generated: &[Subtask], names: &Nam
         if fits {
             return inside.into_iter().map(|one| renamed(one, names)).collect();
         }
+        // A person who moves a boundary and leaves the name keeps it under its present name in the vocabulary.
+        let known = inside.iter().find(|one| names.knows(&one.name, name));
         let written = Subtask {
             rows: rows.clone(),
-            name: name.clone(),
+            name: known.map_or_else(|| name.clone(), |one| names.of(&one.name).to_owned()),
             named_by: NameSource::Person,
             class: None,
             boundary_confidence: 1.0,

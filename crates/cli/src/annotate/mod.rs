@@ -134,6 +134,17 @@ fn check_place(options: &AnnotateArgs, root: &Root) -> Result<(), Failure> {
                 .hint("give another `OUT`, or `--in-place` to replace the dataset and keep a backup")
                 .into())
         }
+        (Some(out), _) if out.join(INFO).is_file() => Err(Problem::new(format!(
+            "there is a dataset in {} already",
+            files::shown(out)
+        ))
+        .fact("expected", "a directory that does not exist or is empty")
+        .hint(format!(
+            "to apply corrections to it, type `refactor-vla annotate {} --in-place`, which keeps a backup; or choose \
+                     another `OUT`",
+            out.display()
+        ))
+        .into()),
         (None, None) => Err(Problem::new(format!("`{}` cannot be replaced", options.dataset))
             .fact("found", "a dataset that is part of the program")
             .hint("give a directory as `OUT`")

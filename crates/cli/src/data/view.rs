@@ -12,7 +12,7 @@ use subtasks::segments_file::word;
 
 use super::{counted, overrides, root};
 use crate::args::ViewArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, Problem};
 use crate::files::{self, Destination};
 
 /// The longer side of a picture, in pixels, and the quality of its JPEG.
@@ -29,6 +29,14 @@ struct Shown {
 
 /// Writes the page.
 pub(crate) fn run(options: &ViewArgs) -> Result<(), Failure> {
+    // A page in the place of a table that somebody corrected would be a loss.
+    let is_page = |ending: &std::ffi::OsStr| ["html", "htm"].iter().any(|page| ending.eq_ignore_ascii_case(page));
+    if !options.out.extension().is_some_and(is_page) {
+        return Err(Problem::new(format!("{} is not the name of a page", files::shown(&options.out)))
+            .fact("expected", "a file that ends in `.html`")
+            .hint("to apply a corrected table, type `refactor-vla annotate DATASET OUT --segments-from FILE`")
+            .into());
+    }
     let destination = Destination::new(&options.out, "subtasks.html")?;
     let dataset = Dataset::open(root(&options.dataset)?, &overrides(&options.keys))?;
     let shown = subtasks(options, &dataset)?;
