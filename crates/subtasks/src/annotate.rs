@@ -53,6 +53,8 @@ pub struct Use {
     pub subtasks: usize,
     /// Their frames.
     pub frames: usize,
+    /// Whether it says what the motion is, since the instruction does not fit it.
+    pub by_motion: bool,
 }
 
 /// One episode.
@@ -291,6 +293,7 @@ impl Annotated {
                 // Equal neighbours are one subtask.
                 used.subtasks += usize::from(!generated[..at].iter().any(|(_, before)| before == text));
                 used.frames += rows.len();
+                used.by_motion |= one.named_by == NameSource::Motion;
             }
             subtasks.push(Labelled {
                 rows: one.rows,

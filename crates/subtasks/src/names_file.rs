@@ -91,7 +91,8 @@ pub fn names_file(annotated: &Annotated, names: &Names) -> String {
     .to_owned();
     for (generated, used) in &annotated.vocabulary {
         let subtasks = if used.subtasks == 1 { "subtask" } else { "subtasks" };
-        let _ = writeln!(text, "# {} {subtasks}, {} frames", used.subtasks, used.frames);
+        let by_motion = if used.by_motion { ", named after the motion" } else { "" };
+        let _ = writeln!(text, "# {} {subtasks}, {} frames{by_motion}", used.subtasks, used.frames);
         let name = annotated.names.get(used.name).map_or("", String::as_str);
         let _ = writeln!(text, "{} = {}", quoted(generated), quoted(name));
     }
@@ -128,10 +129,15 @@ mod tests {
         let mut annotated = Annotated::default();
         for (at, generated) in odd.iter().enumerate() {
             annotated.names.push(format!("name {generated}").trim().to_owned());
-            annotated.vocabulary.insert((*generated).to_owned(), Use { name: at, subtasks: at, frames: 3 });
+            annotated
+                .vocabulary
+                .insert((*generated).to_owned(), Use { name: at, subtasks: at, frames: 3, by_motion: at % 2 == 1 });
         }
         let kept = Names::parse("[names]\n\"gone\" = \"kept\"").unwrap();
-        let names = Names::parse(&names_file(&annotated, &kept)).unwrap();
+        let written = names_file(&annotated, &kept);
+        assert!(written.contains("# 1 subtask, 3 frames, named after the motion\n"), "{written}");
+        assert!(written.contains("# 2 subtasks, 3 frames\n"), "{written}");
+        let names = Names::parse(&written).unwrap();
         assert_eq!(names.of("gone"), "kept");
         for generated in odd {
             assert_eq!(names.of(generated), format!("name {generated}").trim());

@@ -205,6 +205,39 @@ fn names_and_a_table_go_together() {
 }
 
 #[test]
+fn a_moved_boundary_keeps_its_name_in_the_vocabulary() {
+    let made = Made::new("state-only");
+    made.annotate(&["./set", "./one", "--segments", "./one.csv", "--write-names", "./names.toml"]);
+    let (generated, edited) = renamed(&made.text("names.toml"), "say cheese");
+    fs::write(made.path("names.toml"), edited).unwrap();
+    let mut table = rows(&made.text("one.csv"));
+    let place = (0..table.len() - 1).find(|at| table[*at].3 == generated && table[*at].0 == table[at + 1].0).unwrap();
+    (table[place].2, table[place + 1].1) = (table[place].2 - 1, table[place + 1].1 - 1);
+    let lines = table.iter().map(|(episode, start, end, name, _)| format!("{episode},{start},{end},\"{name}\"\n"));
+    fs::write(made.path("moved.csv"), format!("episode,start,end,name\n{}", lines.collect::<String>())).unwrap();
+    let files = ["--names", "./names.toml", "--segments-from", "./moved.csv", "--segments", "./two.csv"];
+    let told = made.annotate(&[&["./set", "./two"][..], &files].concat());
+    assert_eq!(told["corrected"], 1);
+    let after = rows(&made.text("two.csv"));
+    assert_eq!((after[place].2, after[place].3.as_str()), (table[place].2, "say cheese"));
+    assert!(after.iter().all(|row| row.3 != generated), "{after:?}");
+}
+
+#[test]
+fn an_existing_result_and_a_corrected_table_are_not_replaced() {
+    let made = Made::new("state-only");
+    made.annotate(&["./set", "./one", "--segments", "./one.csv"]);
+    let csv = made.text("one.csv");
+    let ran = made.run(&["data", "view", "./one", "./one.csv"]);
+    assert_eq!((ran.code, made.text("one.csv")), (2, csv));
+    assert!(ran.err.contains("is not the name of a page") && ran.err.contains("--segments-from"), "{}", ran.err);
+    let ran = made.run(&["annotate", "./set", "./one"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("there is a dataset in `one` already"), "{}", ran.err);
+    assert!(ran.err.contains("refactor-vla annotate one --in-place"), "{}", ran.err);
+}
+
+#[test]
 fn numbers_that_a_person_changed_are_kept_or_refused() {
     let made = Made::new("state-only");
     made.annotate(&["./set", "./ours", "--segments", "./ours.csv"]);
