@@ -230,16 +230,16 @@ pub fn load_separable(run: &Path, device: &Device) -> Result<Loaded<Separable, S
 /// The emitter of a finished run, by its directory.
 pub fn load_emitter(run: &Path, device: &Device) -> Result<Loaded<Emitter, EmitterShape>> {
     load(run, device, Phase::Emitter, Weights::Learned, |parameters: &mut Parameters, record: &Record<EmitterShape>| {
-        let EmitterShape { config, .. } = &record.model;
-        Ok(Emitter::new(&mut parameters.root(), config, record.widths, record.model.symbols())?)
+        let EmitterShape { config, numbers, .. } = &record.model;
+        Ok(Emitter::new(&mut parameters.root(), config, record.widths, record.model.symbols(), numbers)?)
     })
 }
 
 /// The decoder of a finished run, by its directory.
 pub fn load_decoder(run: &Path, device: &Device) -> Result<Loaded<Decoder, DecoderShape>> {
     load(run, device, Phase::Decoder, Weights::Learned, |parameters: &mut Parameters, record: &Record<DecoderShape>| {
-        let DecoderShape { config, vocabulary } = &record.model;
-        Ok(Decoder::new(&mut parameters.root(), config, record.widths, vocabulary.len())?)
+        let DecoderShape { config, vocabulary, numbers } = &record.model;
+        Ok(Decoder::new(&mut parameters.root(), config, record.widths, vocabulary.len(), numbers)?)
     })
 }
 

@@ -2,14 +2,14 @@
 //!
 //! A [`Vocabulary`] is a list of spellings, one for each symbol, and a symbol's number is its place. It only grows: new
 //! library entries and new literals are appended, so **the number of a symbol never changes** and what a model has learned
-//! of it stays; [`Growth`] carries a model over to a larger vocabulary. Symbols themselves belong to a [`TermStore`];
+//! of it stays. Programs are rows of [`Piece`]s: symbols, with the numbers that some of them carry. [`Growth`] carries a model over to a larger vocabulary. Symbols themselves belong to a [`TermStore`];
 //! [`Vocabulary::bind`] says what the spellings mean in one. The emitter writes these symbols and the decoder reads them.
 //!
 //! | spelling | symbol |
 //! |---|---|
 //! | `pick/1`, `x_pos/0` | a constant and its arguments |
 //! | `"milk"`, `12`, `true` | a literal |
-//! | `twist[0.5`, `,-2` | the first number of a vector, and any other |
+//! | `twist[`, `twist,1` | the first number of a vector, and any other; how large it is is no part of the symbol |
 //! | `$0/0` | a bound variable and its arguments |
 //! | `\`, `\Lang` | a λ, without and with the type of its variable |
 //! | `@/1` | a λ that is applied |
@@ -18,19 +18,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use candle_core::{Device, Tensor};
+use candle_core::{DType, Device, Tensor};
 use language::{Signature, TermId, TermStore, Token, tokens_of};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
 mod growth;
+mod numbers;
 mod symbol;
 
 pub use growth::Growth;
+pub use numbers::NumberScales;
+pub(crate) use numbers::{NumberReader, NumberWriter, Slots};
 use symbol::SYNTAX;
 pub(crate) use symbol::{Joined, OpenVector};
-pub use symbol::{Number, Symbol, VectorKind};
+pub use symbol::{Symbol, VectorKind};
 
 /// Fills a sequence up to the length of a batch.
 pub const PAD: u32 = 0;
@@ -60,15 +63,70 @@ pub struct BoundVocabulary {
     ids: BTreeMap<Symbol, u32>,
 }
 
-/// Programs as numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A symbol by its number in the vocabulary, and the number that it carries if it stands in a vector (zero if not).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Piece {
+    /// Which symbol.
+    pub id: u32,
+    /// The number that it carries.
+    pub number: f64,
+}
+
+/// Rows of pieces of one length on a device.
+#[derive(Clone, Debug)]
+pub struct PieceTensor {
+    /// The symbols, filled up with [`PAD`]: `[B, L]` u32.
+    pub ids: Tensor,
+    /// The numbers that they carry: `[B, L]` f32.
+    pub numbers: Tensor,
+}
+
+/// Programs as pieces.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Encoded {
     /// The symbols, with [`SEPARATOR`] between programs and [`EOS`] at the end.
-    pub ids: Vec<u32>,
-    /// For each of them whether it is a quantity rather than a name or syntax, known or not.
-    pub numbers: Vec<bool>,
+    pub pieces: Vec<Piece>,
+    /// For each of them whether it stands in a vector.
+    pub is_number: Vec<bool>,
+    /// For each of them whether a token begins there.
+    pub is_start: Vec<bool>,
     /// How many of them are [`UNKNOWN`].
     pub unknown: usize,
+}
+
+impl Piece {
+    /// A symbol that carries no number.
+    pub fn plain(id: u32) -> Piece {
+        Piece { id, number: 0.0 }
+    }
+}
+
+impl PieceTensor {
+    /// Rows of pieces, truncated or filled up at their end.
+    ///
+    /// # Shapes
+    /// Gives `[rows, length]`.
+    pub fn new(rows: &[Vec<Piece>], length: usize, device: &Device) -> Result<PieceTensor> {
+        let filled = |row: &Vec<Piece>| row.clone().into_iter().chain(std::iter::repeat(Piece::plain(PAD))).take(length);
+        let all: Vec<Piece> = rows.iter().flat_map(filled).collect();
+        let (ids, numbers) = all.into_iter().map(|piece| (piece.id, piece.number as f32)).unzip::<_, _, Vec<_>, Vec<_>>();
+        let shape = (rows.len(), length);
+        Ok(PieceTensor { ids: Tensor::from_vec(ids, shape, device)?, numbers: Tensor::from_vec(numbers, shape, device)? })
+    }
+
+    /// Symbols that carry no numbers.
+    ///
+    /// # Shapes
+    /// `ids`: `[B, L]` u32.
+    pub fn plain(ids: Tensor) -> Result<PieceTensor> {
+        Ok(PieceTensor { numbers: ids.zeros_like()?.to_dtype(DType::F32)?, ids })
+    }
+
+    /// Some of its columns.
+    pub fn columns(&self, first: usize, count: usize) -> Result<PieceTensor> {
+        let part = |x: &Tensor| x.narrow(1, first, count)?.contiguous();
+        Ok(PieceTensor { ids: part(&self.ids)?, numbers: part(&self.numbers)? })
+    }
 }
 
 impl Default for Vocabulary {
@@ -122,7 +180,7 @@ impl Vocabulary {
         let before = self.len();
         let mut seen = BTreeSet::new();
         for &term in terms {
-            for symbol in tokens_of(store, term).into_iter().flat_map(Symbol::of) {
+            for (symbol, _) in tokens_of(store, term).into_iter().flat_map(Symbol::of) {
                 if seen.insert(symbol)
                     && let Some(spelling) = symbol.spelling(store)
                 {
@@ -177,36 +235,41 @@ impl BoundVocabulary {
 
     /// The numbers of a token's symbols.
     pub fn ids_of(&self, token: Token) -> Vec<u32> {
-        Symbol::of(token).into_iter().map(|symbol| self.id(symbol)).collect()
+        Symbol::of(token).into_iter().map(|(symbol, _)| self.id(symbol)).collect()
     }
 
     /// Programs one after the other: `t₁ <separator> t₂ … <eos>`.
     pub fn encode(&self, store: &TermStore, terms: &[TermId]) -> Encoded {
-        let (mut ids, mut numbers) = (Vec::new(), Vec::new());
+        let mut encoded = Encoded { pieces: Vec::new(), is_number: Vec::new(), is_start: Vec::new(), unknown: 0 };
+        let mut push = |piece: Piece, is_number: bool, is_start: bool| {
+            encoded.pieces.push(piece);
+            encoded.is_number.push(is_number);
+            encoded.is_start.push(is_start);
+            encoded.unknown += usize::from(piece.id == UNKNOWN);
+        };
         for (at, &term) in terms.iter().enumerate() {
             if at > 0 {
-                ids.push(SEPARATOR);
-                numbers.push(false);
+                push(Piece::plain(SEPARATOR), false, true);
             }
-            for symbol in tokens_of(store, term).into_iter().flat_map(Symbol::of) {
-                ids.push(self.id(symbol));
-                numbers.push(symbol.is_number());
+            for token in tokens_of(store, term) {
+                for (place, (symbol, number)) in Symbol::of(token).into_iter().enumerate() {
+                    push(Piece { id: self.id(symbol), number }, symbol.carries_number(), place == 0);
+                }
             }
         }
-        ids.push(EOS);
-        numbers.push(false);
-        let unknown = ids.iter().filter(|id| **id == UNKNOWN).count();
-        Encoded { ids, numbers, unknown }
+        push(Piece::plain(EOS), false, true);
+        encoded
     }
 
     /// Back to tokens, one list for each program, up to the first [`EOS`]. Special symbols inside are left out, and so is
     /// what makes no token: numbers without a vector, vectors with too few numbers.
-    pub fn decode(&self, ids: &[u32]) -> Vec<Vec<Token>> {
-        let body = ids.split(|id| *id == EOS).next().unwrap_or_default();
-        let program = |part: &[u32]| {
+    pub fn decode(&self, pieces: &[Piece]) -> Vec<Vec<Token>> {
+        let body = pieces.split(|piece| piece.id == EOS).next().unwrap_or_default();
+        let program = |part: &[Piece]| {
             let (mut tokens, mut open) = (Vec::new(), None);
-            for symbol in part.iter().filter_map(|id| self.symbol(*id)) {
-                match symbol.join(open.take()) {
+            for piece in part {
+                let Some(symbol) = self.symbol(piece.id) else { continue };
+                match symbol.join(open.take(), piece.number) {
                     Some(Joined::Whole(token)) => tokens.push(token),
                     Some(Joined::Open(vector)) => open = Some(vector),
                     None => {}
@@ -214,7 +277,7 @@ impl BoundVocabulary {
             }
             tokens
         };
-        body.split(|id| *id == SEPARATOR).map(program).collect()
+        body.split(|piece| piece.id == SEPARATOR).map(program).collect()
     }
 }
 
@@ -278,13 +341,13 @@ mod tests {
         for &term in &terms {
             let encoded = bound.encode(&store, &[term, term]);
             assert_eq!(encoded.unknown, 0);
-            assert_eq!(bound.decode(&encoded.ids), [tokens_of(&store, term), tokens_of(&store, term)]);
+            assert_eq!(bound.decode(&encoded.pieces), [tokens_of(&store, term), tokens_of(&store, term)]);
         }
         // The same numbers stand for the same programs elsewhere.
         let mut other = TermStore::new();
         let elsewhere = vocabulary.bind(&mut other).unwrap();
         for &term in &terms {
-            let tokens = &elsewhere.decode(&bound.encode(&store, &[term]).ids)[0];
+            let tokens = &elsewhere.decode(&bound.encode(&store, &[term]).pieces)[0];
             let there = language::term_of(&mut other, tokens).unwrap();
             assert_eq!(elsewhere.encode(&other, &[there]), bound.encode(&store, &[term]));
         }

@@ -15,6 +15,7 @@ use models::ops::{Form, attention, layer_norm};
 use models::parameters::Init;
 use models::training::{AdamW, AdamWConfig};
 use models::transformer::{Transformer, TransformerConfig};
+use models::vocabulary::{NumberScales, Piece};
 use models::{Parameters, Precision, Widths, noise};
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
@@ -200,10 +201,10 @@ fn an_emitter_has_the_cpus_loss_and_gradients() {
         let mut parameters = Parameters::new(device, precision, 3);
         let config = EmitterConfig { tied: true, ..EmitterConfig::preset("tiny").unwrap() };
         let symbols = Symbols { words: 20, tokens: 50 };
-        let emitter = Emitter::new(&mut parameters.root(), &config, WIDTHS, symbols).unwrap();
+        let emitter = Emitter::new(&mut parameters.root(), &config, WIDTHS, symbols, &NumberScales::default()).unwrap();
         let there = |x: Tensor| Some(x.to_device(device).unwrap());
-        let ids = |from: usize, count: usize| (from..from + count).map(|at| 5 + (7 * at % 45) as u32).collect();
-        let targets: Vec<Vec<u32>> = (0..6).map(|at| ids(at, 4 + 3 * at)).collect();
+        let ids = |from: usize, count: usize| (from..from + count).map(|at| Piece::plain(5 + (7 * at % 45) as u32)).collect();
+        let targets: Vec<Vec<Piece>> = (0..6).map(|at| ids(at, 4 + 3 * at)).collect();
         let words: Vec<Vec<u32>> = (0..6).map(|at| vec![1 + at, 19 - at]).collect();
         let condition = emitter::Condition {
             words: word_tensor(&words, config.words, device).unwrap(),
@@ -223,10 +224,11 @@ fn a_decoder_has_the_cpus_loss_gradients_and_chunks() {
     compare(|device, precision| {
         let mut parameters = Parameters::new(device, precision, 3);
         let config = DecoderConfig::preset("tiny").unwrap();
-        let decoder = Decoder::new(&mut parameters.root(), &config, WIDTHS, 50).unwrap();
+        let decoder = Decoder::new(&mut parameters.root(), &config, WIDTHS, 50, &NumberScales::default()).unwrap();
         let there = |x: Tensor| x.to_device(device).unwrap();
-        let terms: Vec<Vec<u32>> =
-            (0..6_u32).map(|at| (0..3 + 2 * at).map(|token| 5 + (token + at) % 45).collect()).collect();
+        let piece = |token: u32, at: u32| Piece::plain(5 + (token + at) % 45);
+        let terms: Vec<Vec<Piece>> =
+            (0..6_u32).map(|at| (0..3 + 2 * at).map(|token| piece(token, at)).collect()).collect();
         let condition = decoder::Condition {
             terms: decoder::term_tensor(&terms, config.tokens, device).unwrap(),
             features: Some(there(random(&[6, 32], 1))),

@@ -70,6 +70,13 @@ impl SkillAlphabet {
         Ok(calls)
     }
 
+    /// The same skills without a grid: targets stay as they are.
+    #[must_use]
+    pub fn without_grid(&self) -> SkillAlphabet {
+        let grids = self.grids.iter().map(|group| vec![0.0; group.len()]).collect();
+        SkillAlphabet { grids, ..self.clone() }
+    }
+
     /// A segment as a call of a skill after earlier calls have led to `position`. What the grid took from the distances of a
     /// group that is not anchored is made up for by the next one.
     fn call(&self, skill: SkillId, motion: &Motion<'_>, position: &[Vec<f64>]) -> Result<SkillCall, SkillError> {

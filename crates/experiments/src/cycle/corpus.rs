@@ -15,10 +15,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use compression::{Compiled, Library, Programs, Strategy, compile};
 use language::{Signature, TermId, TermStore, TypeId, evaluate, instruction};
-use skills::{AlphabetConfig, Position, SkillAlphabet, SkillCall, Written as Calls};
+use skills::{AlphabetConfig, Argument, Position, SkillAlphabet, SkillCall, Written as Calls};
 
 use super::classes::Classes;
 use super::demonstrations::Demonstrations;
+use super::plan::nothing;
 use crate::error::{Error, Result};
 
 /// The primitive for sentences that the grammar does not know.
@@ -40,6 +41,8 @@ pub struct Corpus {
     pub motions: Vec<TermId>,
     /// For each demonstration the calls of its motion, one for each segment.
     pub calls: Vec<Vec<SkillCall>>,
+    /// For each demonstration the same calls with targets as exact positions, off the grid.
+    pub exact: Vec<Vec<SkillCall>>,
     /// For each demonstration the position before each of its calls, on the grid.
     pub positions: Vec<Vec<Position>>,
     /// For each demonstration and each of its frames the segment that is under way there.
@@ -86,7 +89,8 @@ impl Corpus {
         let alphabet = alphabet(demonstrations, labels, config)?;
         alphabet.declare(&mut store, &mut base)?;
 
-        let (mut tasks, mut unknown, mut written) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut tasks, mut unknown, mut written, mut exact) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let off_grid = alphabet.without_grid();
         for (at, demonstration) in demonstrations.all.iter().enumerate() {
             let mut note = |said: String| {
                 if !unknown.contains(&said) {
@@ -108,6 +112,7 @@ impl Corpus {
                 }
             });
             let (episode, own) = (&demonstrations.episodes[at], demonstrations.rows_of(at));
+            exact.push(off_grid.encode(episode, &own, &labels[at])?);
             written.push(Calls { start: alphabet.start(episode), calls: alphabet.encode(episode, &own, &labels[at])? });
         }
         alphabet.shorten(&mut written, &demonstrations.which(false))?;
@@ -120,7 +125,7 @@ impl Corpus {
             calls.push(own);
         }
         let task_steps = tasks.iter().map(|task| steps_of(&mut store, &base, *task)).collect::<Result<_>>()?;
-        Ok(Corpus { store, base, alphabet, tasks, task_steps, motions, calls, positions, under_way, unknown })
+        Ok(Corpus { store, base, alphabet, tasks, task_steps, motions, calls, exact, positions, under_way, unknown })
     }
 
     /// What there are programs about in some demonstrations: first all tasks, then all motions.
@@ -174,11 +179,47 @@ impl Corpus {
         let now = at_frames.iter().map(|own| own.iter().map(|place| terms[*place]).collect()).collect();
         // The first store extends that of the compiled programs, and so does this one.
         let tasks = compiled.programs.terms()[..self.tasks.len()].to_vec();
-        Ok(Written { store, signature, tasks, now })
+        let mut store = store;
+        let plans = (0..self.calls.len()).map(|at| self.plans(&mut store, at, horizon)).collect::<Result<_>>()?;
+        Ok(Written { store, signature, tasks, now, plans })
     }
 }
 
 impl Corpus {
+    /// What the decoder reads at each frame of a demonstration.
+    fn plans(&self, store: &mut TermStore, at: usize, horizon: usize) -> Result<Vec<Plan>> {
+        let mut plans: Vec<Plan> = Vec::with_capacity(self.under_way[at].len());
+        let mut last: Option<(&UnderWay, Plan)> = None;
+        for under_way in &self.under_way[at] {
+            let UnderWay { segment, rest } = under_way;
+            let plan = match last {
+                Some((before, plan)) if before == under_way => plan,
+                _ => {
+                    let end = segment.saturating_add(horizon.max(1)).min(self.calls[at].len());
+                    let mut on_grid = vec![rest.clone()];
+                    for place in segment + 1..end {
+                        on_grid.push(self.alphabet.anchored(&self.calls[at][place], &self.positions[at][place])?);
+                    }
+                    // What a group has left to go that does not know where it is depends on the frame.
+                    let own = |(exact, on_grid): (&SkillCall, &SkillCall)| {
+                        let arguments = exact.arguments.iter().zip(&on_grid.arguments);
+                        let kept = |(exact, on_grid): (&Argument, &Argument)| match on_grid {
+                            Argument::By(_) => on_grid.clone(),
+                            Argument::To(_) => exact.clone(),
+                        };
+                        SkillCall { skill: exact.skill, arguments: arguments.map(kept).collect() }
+                    };
+                    let exact: Vec<SkillCall> = self.exact[at][*segment..end].iter().zip(&on_grid).map(own).collect();
+                    let on_grid = self.alphabet.program(store, &on_grid)?;
+                    Plan { on_grid, exact: self.alphabet.program(store, &exact)? }
+                }
+            };
+            last = Some((under_way, plan));
+            plans.push(plan);
+        }
+        Ok(plans)
+    }
+
     /// What is left of a call, then some later calls of a demonstration. Where one of these is the first in the program to move
     /// a group, it has a position: what a distance would be counted from is not in the program.
     fn stretch(&self, at: usize, rest: &SkillCall, later: std::ops::Range<usize>) -> Result<Vec<SkillCall>> {
@@ -201,14 +242,15 @@ impl Corpus {
     /// Instead of programs, the instruction of each demonstration as one token, and nothing about motions.
     pub fn instructions_alone(&self, demonstrations: &Demonstrations) -> Result<Written> {
         let mut store = self.store.clone();
-        let nothing = store.seq(&[]).map_err(|error| unexpected(&error))?;
-        let (mut tasks, mut now) = (Vec::new(), Vec::new());
+        let nothing = nothing(&mut store)?;
+        let (mut tasks, mut now, mut plans) = (Vec::new(), Vec::new(), Vec::new());
         for demonstration in &demonstrations.all {
             let sentence = store.text(&demonstration.instruction);
             tasks.push(store.call(INSTRUCTED.0, &[sentence]).map_err(|error| unexpected(&error))?);
             now.push(vec![nothing; demonstration.frames.len()]);
+            plans.push(vec![Plan { on_grid: nothing, exact: nothing }; demonstration.frames.len()]);
         }
-        Ok(Written { store, signature: self.base.clone(), tasks, now })
+        Ok(Written { store, signature: self.base.clone(), tasks, now, plans })
     }
 }
 
@@ -222,6 +264,18 @@ pub struct Written {
     pub tasks: Vec<TermId>,
     /// For each demonstration and each of its frames what is done from there on, over the next segments of the horizon.
     pub now: Vec<Vec<TermId>>,
+    /// For each demonstration and each of its frames what the decoder reads: the same segments without the library, with
+    /// positions as targets.
+    pub plans: Vec<Vec<Plan>>,
+}
+
+/// A motion with positions as targets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Plan {
+    /// On the grid.
+    pub on_grid: TermId,
+    /// As it was.
+    pub exact: TermId,
 }
 
 /// The standard primitives, and the general ones if an instruction needs them: a primitive that no program uses would only

@@ -5,7 +5,7 @@ use std::ops::Range;
 use clustering::Points;
 use dataset::{Dataset, EpisodeId};
 use serde::{Deserialize, Serialize};
-use skills::{ActionLayout, Episode, SegmentConfig, segment};
+use skills::{ActionLayout, Episode, Position, SegmentConfig, segment};
 
 use crate::error::Result;
 use crate::prepared::Prepared;
@@ -87,6 +87,12 @@ impl Demonstrations {
             (0..self.all[demonstration].segments.len()).map(move |segment| SegmentId { demonstration, segment })
         };
         demonstrations.iter().flat_map(|at| of(*at)).collect()
+    }
+
+    /// Where every group is at a frame; `None` outside the demonstrations.
+    pub fn position(&self, frame: usize) -> Option<Position> {
+        let at = self.all.iter().position(|one| one.frames.contains(&frame))?;
+        Some(self.episodes[at].position(frame - self.all[at].frames.start))
     }
 
     /// The frames of a segment.

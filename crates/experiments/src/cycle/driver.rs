@@ -259,7 +259,10 @@ impl Arm {
 
     /// All terms that training frames have as targets.
     fn training_programs(&self, world: &World) -> Vec<TermId> {
-        let of = |at: &usize| std::iter::once(self.written.tasks[*at]).chain(self.written.now[*at].iter().copied());
+        let of = |at: &usize| {
+            let plans = self.written.plans[*at].iter().map(|plan| plan.exact);
+            std::iter::once(self.written.tasks[*at]).chain(self.written.now[*at].iter().copied()).chain(plans)
+        };
         world.training.iter().flat_map(of).collect()
     }
 }
@@ -313,6 +316,8 @@ pub(super) fn policy(
         vocabulary,
         bound: &bound,
         words,
+        alphabet: &world.corpus.alphabet,
+        demonstrations: &world.demonstrations,
         pictures: pictures.as_deref(),
         settings,
     };
@@ -415,6 +420,8 @@ pub(crate) fn with_wake_data<T>(
         vocabulary: &vocabulary,
         bound: &bound,
         words: &world.words,
+        alphabet: &world.corpus.alphabet,
+        demonstrations: &world.demonstrations,
         pictures: pictures.as_deref(),
         settings: &settings.wake,
     }))

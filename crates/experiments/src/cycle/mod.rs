@@ -18,6 +18,7 @@ pub mod driver;
 pub mod equivalence;
 pub mod gates;
 pub mod phases;
+pub(crate) mod plan;
 pub mod refactoring;
 mod report;
 pub mod run_cutter;

@@ -8,6 +8,8 @@
 use clustering::Points;
 use skills::{ActionLayout, Argument, Control, Episode, Position, SkillAlphabet, SkillCall};
 
+use models::vocabulary::Piece;
+
 use super::tongue::{Step, Written};
 
 /// A call takes at most so many times its usual steps.
@@ -42,8 +44,8 @@ pub(super) struct Execution {
     pub(super) plan: Plan,
     /// The step of a program that is under way.
     pub(super) step: usize,
-    /// What the decoder reads: the tokens of task and motion.
-    pub(super) ids: Vec<u32>,
+    /// What the decoder reads.
+    pub(super) plan_pieces: Vec<Piece>,
     /// The program of the motion.
     pub(super) motion: Written,
     /// The program of the task.
@@ -75,8 +77,8 @@ pub(super) enum Need {
     Emission {
         /// The instruction.
         words: String,
-        /// Tokens to begin with; none if the emitter is free.
-        beginning: Vec<u32>,
+        /// Pieces to begin with; none if the emitter is free.
+        beginning: Vec<Piece>,
     },
     /// The calls of the client's program, from the active one on, are what the decoder reads.
     Motion(Vec<SkillCall>),
@@ -96,7 +98,7 @@ impl Execution {
         Execution {
             plan,
             step: 0,
-            ids: Vec::new(),
+            plan_pieces: Vec::new(),
             motion: Written::default(),
             task: Written::default(),
             active: 0,
@@ -149,25 +151,25 @@ impl Execution {
         &mut self,
         body: &Body<'_>,
         position: &Position,
-        ids: Vec<u32>,
+        plan: Vec<Piece>,
         task: Written,
         motion: Written,
     ) {
-        let is_same = self.written && motion.text == self.motion.text;
-        (self.ids, self.task, self.motion, self.active) = (ids, task, motion, 0);
+        let is_same = self.written && body.is_same(self.motion.calls.get(self.active), motion.calls.first());
+        (self.plan_pieces, self.task, self.motion, self.active) = (plan, task, motion, 0);
         self.begin_call(body, position);
         let is_reached = self.distance.is_some_and(|distance| distance <= 1.0);
         self.kept = if is_same || is_reached || self.motion.calls.is_empty() { KEPT } else { 0 };
     }
 
     /// The next calls of the client's program are what the decoder reads.
-    pub(super) fn begin_motion(&mut self, body: &Body<'_>, position: &Position, ids: Vec<u32>) {
+    pub(super) fn begin_motion(&mut self, body: &Body<'_>, position: &Position, plan: Vec<Piece>) {
         if let Plan::Program(steps) = &self.plan
             && let Some(Step::Motion { written }) = steps.get(self.step)
         {
             (self.motion, self.task) = (written.clone(), written.clone());
         }
-        self.ids = ids;
+        self.plan_pieces = plan;
         self.begin_call(body, position);
         self.kept = 0;
     }
@@ -241,6 +243,20 @@ impl Body<'_> {
             places.map(|((now, then), unit)| (now - then).abs() / unit)
         });
         steps.fold(0.0, f64::max)
+    }
+
+    /// Whether two calls are the same up to a step of the grid: the emitter never writes exactly the same numbers twice.
+    fn is_same(&self, one: Option<&SkillCall>, other: Option<&SkillCall>) -> bool {
+        let (Some(one), Some(other)) = (one, other) else { return one.is_none() && other.is_none() };
+        let near = |(one, other): (&Argument, &Argument), grids: &[f64]| match (one, other) {
+            (Argument::To(one), Argument::To(other)) | (Argument::By(one), Argument::By(other)) => {
+                one.iter().zip(other).zip(grids).all(|((one, other), grid)| (one - other).abs() <= grid.max(1e-9))
+            }
+            _ => false,
+        };
+        let Some(skill) = self.alphabet.skills.get(one.skill.0).filter(|_| one.skill == other.skill) else { return false };
+        let pairs = one.arguments.iter().zip(&other.arguments).zip(&skill.arguments);
+        pairs.into_iter().all(|(pair, group)| near(pair, &self.alphabet.grids[*group]))
     }
 
     /// How far groups are from the targets of a call, in steps of the grid; `None` if no target can be seen.

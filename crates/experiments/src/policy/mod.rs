@@ -30,6 +30,7 @@ use dataset::Frame;
 use models::decoder::{self, Decoder, term_tensor};
 use models::emitter::{self, BeamConfig, Emitter, WordVocabulary, word_tensor};
 use models::training::checkpoint::MODEL;
+use models::vocabulary::Piece;
 use models::world_model::Start;
 use models::{EyeConfig, Look, Scales, Widths, WorldModel};
 use serde_json::Value;
@@ -387,12 +388,12 @@ impl RunPolicy {
             match execution.observe(&body, &positions[row]) {
                 Need::Nothing => {}
                 Need::Motion(calls) => {
-                    execution.begin_motion(&body, &positions[row], self.tongue.motion_ids(&calls)?);
+                    execution.begin_motion(&body, &positions[row], self.tongue.planner().of_calls(&calls, &positions[row])?);
                     rewritten[row] = true;
                 }
                 Need::Emission { words: instruction, beginning } => {
                     let Some(writer) = &self.writer else {
-                        let ids = self.tongue.instruction_ids(&instruction)?;
+                        let ids = self.tongue.instruction_pieces(&instruction)?;
                         execution.begin(&body, &positions[row], ids, Written::default(), Written::default());
                         continue;
                     };
@@ -413,11 +414,12 @@ impl RunPolicy {
         let emissions = emitter.emit_after(&condition, &beginnings, 1, &self.tongue.bound, &mut checker, beam)?;
         for (row, emission) in rows.into_iter().zip(emissions) {
             let best = emission.hypotheses.into_iter().next();
-            let (ids, programs) = best.map(|best| (best.ids, best.programs)).unwrap_or_default();
+            let (pieces, programs) = best.map(|best| (best.pieces, best.programs)).unwrap_or_default();
+            let plan = self.tongue.planner().of_pieces(&pieces, &positions[row])?;
             let mut programs = programs.iter().map(|tokens| self.tongue.written(tokens));
             let (task, motion) = (programs.next().unwrap_or_default(), programs.next().unwrap_or_default());
             if let Some(execution) = self.episodes.get_mut(&batch[row].client) {
-                execution.begin(&body, &positions[row], ids, task, motion);
+                execution.begin(&body, &positions[row], plan, task, motion);
             }
             rewritten[row] = true;
         }
@@ -429,11 +431,11 @@ impl RunPolicy {
     fn decode(&self, batch: &[&Observation], seen: &Seen) -> Result<Tensor> {
         let config = self.decoder.config();
         let Widths { actions, .. } = self.about.widths;
-        let programs: Vec<Vec<u32>> = batch
-            .iter()
-            .map(|one| self.episodes.get(&one.client).map(|execution| execution.ids.clone()).unwrap_or_default())
-            .collect();
-        let terms = term_tensor(&programs, config.tokens, &self.device)?;
+        let plan = |one: &&Observation| {
+            self.episodes.get(&one.client).map(|execution| execution.plan_pieces.clone()).unwrap_or_default()
+        };
+        let plans: Vec<Vec<Piece>> = batch.iter().map(plan).collect();
+        let terms = term_tensor(&plans, config.tokens, &self.device)?;
         let Seen { features, states, images } = seen.clone();
         let condition = decoder::Condition { terms, features, states: Some(states), images };
         let noise = noise_at((config, actions), 0).repeat(batch.len());

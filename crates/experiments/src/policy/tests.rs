@@ -154,10 +154,11 @@ fn served_actions_are_those_of_the_evaluation(made: &Made, policy: &mut RunPolic
     with_wake_data(&made.prepared, &made.settings, &made.options(&out, &mut |_| {}), |data| {
         for (row, frame) in frames.iter().enumerate() {
             let programs = emitter.model.programs(data, &[*frame]).unwrap().unwrap();
-            let mut wanted = evaluated_chunk(&decoder.model, (data.table, data.pictures), *frame, &programs).unwrap();
+            let plans = data.planned(&[*frame], &programs).unwrap();
+            let mut wanted = evaluated_chunk(&decoder.model, (data.table, data.pictures), *frame, &plans).unwrap();
             decoder.record.scales.actions.invert(&mut wanted);
             policy.about.record.clip(&mut wanted);
-            assert_eq!(policy.episodes[&(row as u64)].ids, programs[0], "the program at frame {frame}");
+            assert_eq!(policy.episodes[&(row as u64)].plan_pieces, plans[0], "the plan at frame {frame}");
             for decision in [&singly[row], &together[row]] {
                 assert_eq!(decision.actions.len(), wanted.len());
                 assert!(close(&decision.actions, &wanted), "{:?}\n{wanted:?}", decision.actions);

@@ -13,12 +13,13 @@ use language::{
     print, read, term_of,
 };
 use models::Vocabulary;
-use models::vocabulary::{BoundVocabulary, UNKNOWN};
+use models::vocabulary::{BoundVocabulary, Piece};
 use skills::{SkillAlphabet, SkillCall};
 
 use super::record::TaskRecord;
 use crate::cycle::corpus::{GOAL, INSTRUCTED};
 use crate::cycle::driver::LIBRARY;
+use crate::cycle::plan::{Planner, nothing};
 use crate::error::{Error, Result};
 use crate::run_dir::read_json;
 
@@ -65,7 +66,7 @@ pub(super) enum Step {
         /// Its program.
         text: String,
         /// Its tokens, with the separator.
-        beginning: Vec<u32>,
+        beginning: Vec<Piece>,
     },
     /// Skills with their targets, which need no emitter.
     Motion {
@@ -133,23 +134,20 @@ impl Tongue {
         self.look_at(&mut store, term)
     }
 
-    /// The tokens of a task and some calls of skills, as the decoder reads them.
-    pub(super) fn motion_ids(&self, calls: &[SkillCall]) -> Result<Vec<u32>> {
-        let mut store = self.store.clone();
-        let broken = |error: language::TermError| Error::Mismatch(error.to_string());
-        let task = store.seq(&[]).map_err(broken)?;
-        let motion = self.alphabet.program(&mut store, calls)?;
-        Ok(self.bound.encode(&store, &[task, motion]).ids)
+    /// What makes plans of programs.
+    pub(super) fn planner(&self) -> Planner<'_> {
+        let Tongue { store, signature, bound, alphabet, .. } = self;
+        Planner { store, signature, bound, alphabet }
     }
 
     /// The tokens of an instruction, as the decoder of a policy without programs reads them.
-    pub(super) fn instruction_ids(&self, instruction: &str) -> Result<Vec<u32>> {
+    pub(super) fn instruction_pieces(&self, instruction: &str) -> Result<Vec<Piece>> {
         let mut store = self.store.clone();
         let broken = |error: language::TermError| Error::Mismatch(error.to_string());
         let sentence = store.text(instruction);
         let task = store.call(INSTRUCTED.0, &[sentence]).map_err(broken)?;
-        let nothing = store.seq(&[]).map_err(broken)?;
-        Ok(self.bound.encode(&store, &[task, nothing]).ids)
+        let nothing = nothing(&mut store)?;
+        Ok(self.bound.encode(&store, &[task, nothing]).pieces)
     }
 
     /// A program of a client as steps.
@@ -206,17 +204,17 @@ impl Tongue {
         let mut store = self.store.clone();
         let typed = read(&mut store, &self.signature, text, Some(GOAL)).map_err(Refusal::Program)?;
         let encoded = self.bound.encode(&store, &[typed.term]);
-        if encoded.ids.contains(&UNKNOWN) {
+        if encoded.unknown > 0 {
             let texts = self.vocabulary.spellings().iter().filter(|spelling| spelling.starts_with('"'));
             return Err(Refusal::Other(format!(
                 "`{text}` has words that no training program has; the objects that this policy knows are {}",
                 texts.cloned().collect::<Vec<_>>().join(", ")
             )));
         }
-        let mut beginning = encoded.ids;
+        let mut beginning = encoded.pieces;
         // The end becomes a separator: the motion follows.
         beginning.pop();
-        beginning.push(models::vocabulary::SEPARATOR);
+        beginning.push(Piece::plain(models::vocabulary::SEPARATOR));
         Ok(Step::New { text: text.to_owned(), beginning })
     }
 

@@ -9,7 +9,7 @@ use crate::eye::Eye;
 use crate::layers::Linear;
 use crate::parameters::{Init, Parameter, Scope};
 use crate::transformer::{Transformer, TransformerConfig};
-use crate::vocabulary::{PAD, padded};
+use crate::vocabulary::{NumberReader, NumberScales, PAD, Piece, PieceTensor, Slots};
 use crate::widths::Widths;
 
 /// The longest and the shortest wave of the flow time, which goes from 0 to 1 (as in π₀).
@@ -22,6 +22,8 @@ pub struct Decoder {
     pub(super) widths: Widths,
     symbols: usize,
     tokens: Embedding,
+    /// What reads the numbers that symbols carry, if any do.
+    numbers: Option<NumberReader>,
     summaries: Parameter,
     term_place: Parameter,
     term_transformer: Transformer,
@@ -42,9 +44,9 @@ pub struct Decoder {
 /// What a chunk is decoded from.
 #[derive(Clone, Debug)]
 pub struct Condition {
-    /// The tokens of the typed term, `<pad>` after the last: `[B, L]` u32, L at most the setting `tokens`. How much padding
+    /// The tokens of the typed term, `<pad>` after the last: `[B, L]`, L at most the setting `tokens`. How much padding
     /// there is changes nothing. [`term_tensor`] makes it.
-    pub terms: Tensor,
+    pub terms: PieceTensor,
     /// What is seen in the current frame, standardised; `[B, F]`, wanted if the model's F is not 0.
     pub features: Option<Tensor>,
     /// The state of the current frame, standardised; `[B, S]`, wanted if the model's S is not 0.
@@ -71,16 +73,23 @@ impl Conditioned {
 /// Terms as a condition has them; of a longer one the first `limit` tokens are kept.
 ///
 /// # Shapes
-/// Gives `[B, L]` u32, where L is the length of the longest, at least 1.
-pub fn term_tensor(terms: &[Vec<u32>], limit: usize, device: &Device) -> Result<Tensor> {
+/// Gives `[B, L]`, where L is the length of the longest, at least 1.
+pub fn term_tensor(terms: &[Vec<Piece>], limit: usize, device: &Device) -> Result<PieceTensor> {
     let most = terms.iter().map(Vec::len).max().unwrap_or(0).clamp(1, limit.max(1));
-    padded(terms, most, PAD, device)
+    PieceTensor::new(terms, most, device)
 }
 
 impl Decoder {
-    /// Adds its weights to a scope: `term.{tokens, summaries, place, transformer, out}`, `eye`, `features`, `state`, `action`,
-    /// `time.{hidden, out}`, `place`, `transformer` and `output`. `symbols` is the vocabulary's length.
-    pub fn new(scope: &mut Scope<'_>, config: &DecoderConfig, widths: Widths, symbols: usize) -> Result<Decoder> {
+    /// Adds its weights to a scope: `term.{tokens, summaries, place, transformer, out}`, `term.numbers` if symbols carry numbers,
+    /// `eye`, `features`, `state`, `action`, `time.{hidden, out}`, `place`, `transformer` and `output`. `symbols` is the
+    /// vocabulary's length.
+    pub fn new(
+        scope: &mut Scope<'_>,
+        config: &DecoderConfig,
+        widths: Widths,
+        symbols: usize,
+        scales: &NumberScales,
+    ) -> Result<Decoder> {
         config.validate(widths)?;
         let &DecoderConfig { width, layers, heads, form, term_width, term_layers, term_heads, summaries, .. } = config;
         let normal = Init::Normal(0.02);
@@ -106,6 +115,9 @@ impl Decoder {
             widths,
             symbols,
             tokens: Embedding::new(&mut inner.enter("tokens"), symbols, term_width, form)?,
+            numbers: Slots::new(scales, symbols, &device)?
+                .map(|slots| NumberReader::new(&mut inner.enter("numbers"), slots, term_width))
+                .transpose()?,
             summaries: inner.weight("summaries", &[summaries, term_width], normal)?,
             term_place: inner.weight("place", &[config.tokens + summaries, term_width], normal)?,
             term_transformer: Transformer::new(&mut inner.enter("transformer"), reader)?,
@@ -142,14 +154,17 @@ impl Decoder {
     pub fn tables(&self) -> GrowingTables {
         GrowingTables {
             symbols: vec![self.tokens.weight.name().to_owned()],
-            places: vec![self.term_place.name().to_owned()],
+            places: std::iter::once(&self.term_place)
+                .chain(self.numbers.iter().map(|numbers| &numbers.weight))
+                .map(|table| table.name().to_owned())
+                .collect(),
         }
     }
 
     /// The part of a pass that does not depend on chunk and flow time.
     pub fn condition(&self, condition: &Condition) -> Result<Conditioned> {
         let mut parts = vec![self.term.forward(&self.summarize(&condition.terms)?)?];
-        let (samples, _) = condition.terms.dims2()?;
+        let (samples, _) = condition.terms.ids.dims2()?;
         let (visual, numbers) = self.config.visual(self.widths);
         let features = match &self.eye {
             Some(eye) => Some(eye.forward(condition.images.as_ref())?),
@@ -198,21 +213,25 @@ impl Decoder {
     /// its last token: they see all of it, and nothing of the padding.
     ///
     /// # Shapes
-    /// `terms`: `[B, L]` u32; gives `[B, summaries, term_width]`.
-    fn summarize(&self, terms: &Tensor) -> Result<Tensor> {
-        let (samples, length) = terms.dims2()?;
+    /// `terms`: `[B, L]`; gives `[B, summaries, term_width]`.
+    fn summarize(&self, terms: &PieceTensor) -> Result<Tensor> {
+        let (samples, length) = terms.ids.dims2()?;
         let DecoderConfig { summaries, term_width, tokens: most, .. } = self.config;
         if length > most {
             return Err(Error::Config(format!(
                 "terms of {length} tokens for a decoder of {most}; cut them with `term_tensor` or raise `tokens`"
             )));
         }
-        let (device, count) = (terms.device(), length + summaries);
-        let room = Tensor::full(PAD, (samples, summaries), device)?;
-        let rows = self.tokens.rows(&Tensor::cat(&[terms, &room], 1)?)?; // [B, count, term_width]
+        let (device, count) = (terms.ids.device(), length + summaries);
+        let ids = Tensor::cat(&[&terms.ids, &Tensor::full(PAD, (samples, summaries), device)?], 1)?;
+        let mut rows = self.tokens.rows(&ids)?; // [B, count, term_width]
+        if let Some(reader) = &self.numbers {
+            let room = Tensor::zeros((samples, summaries), DType::F32, device)?;
+            rows = (rows + reader.rows(&ids, &Tensor::cat(&[&terms.numbers, &room], 1)?)?)?;
+        }
         let dtype = rows.dtype();
         // [B, summaries, count]: one where a summary stands. As products, summaries are put there and taken out again.
-        let lengths = terms.ne(PAD)?.to_dtype(DType::F32)?.sum_keepdim(1)?; // [B, 1]
+        let lengths = terms.ids.ne(PAD)?.to_dtype(DType::F32)?.sum_keepdim(1)?; // [B, 1]
         let places = Tensor::arange(0_u32, summaries as u32, device)?.to_dtype(DType::F32)?.unsqueeze(0)?;
         let places = lengths.broadcast_add(&places)?.unsqueeze(2)?; // [B, summaries, 1]
         let all = Tensor::arange(0_u32, count as u32, device)?.to_dtype(DType::F32)?.reshape((1, 1, count))?;

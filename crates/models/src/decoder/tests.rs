@@ -14,6 +14,7 @@ use crate::ops::Form;
 use crate::ops::testing::{distance, random};
 use crate::parameters::{Parameters, Precision};
 use crate::training::adamw::{AdamW, AdamWConfig};
+use crate::vocabulary::{NumberScales, Piece, PieceTensor};
 use crate::widths::Widths;
 
 const WIDTHS: Widths = Widths { features: 12, states: 5, actions: 3 };
@@ -46,7 +47,7 @@ fn golden_config(form: Form) -> DecoderConfig {
 
 fn made(config: &DecoderConfig, widths: Widths, symbols: usize, precision: Precision) -> (Parameters, Decoder) {
     let mut parameters = Parameters::new(&Device::Cpu, precision, 1);
-    let decoder = Decoder::new(&mut parameters.root(), config, widths, symbols).unwrap();
+    let decoder = Decoder::new(&mut parameters.root(), config, widths, symbols, &NumberScales::default()).unwrap();
     (parameters, decoder)
 }
 
@@ -64,8 +65,8 @@ fn golden_model(form: Form, widths: Widths, precision: Precision) -> (Parameters
 fn golden_batch() -> (DecoderBatch, FlowNoise) {
     let fixed = golden("batch");
     let one = |name: &str| fixed[name].clone();
-    let condition =
-        Condition { terms: one("terms"), features: Some(one("features")), states: Some(one("states")), images: None };
+    let terms = PieceTensor::plain(one("terms")).unwrap();
+    let condition = Condition { terms, features: Some(one("features")), states: Some(one("states")), images: None };
     let batch = DecoderBatch { condition, actions: one("actions"), counted: one("counted") };
     (batch, FlowNoise { start: one("start"), times: one("times") })
 }
@@ -123,7 +124,8 @@ fn padding_of_terms_changes_nothing() {
     for form in FORMS {
         let (parameters, decoder) = golden_model(form, WIDTHS, Precision::F32);
         let padded = Tensor::zeros((4, 2), DType::U32, &Device::Cpu).unwrap();
-        let terms = Tensor::cat(&[&batch.condition.terms, &padded], 1).unwrap();
+        let terms = Tensor::cat(&[&batch.condition.terms.ids, &padded], 1).unwrap();
+        let terms = PieceTensor::plain(terms).unwrap();
         let longer = DecoderBatch { condition: Condition { terms, ..batch.condition.clone() }, ..batch.clone() };
         let pass = |batch: &DecoderBatch| {
             let loss = decoder.loss(batch, &noise).unwrap();
@@ -138,7 +140,7 @@ fn padding_of_terms_changes_nothing() {
         // The third term has one token; alone it needs no padding.
         let row = |x: &Tensor| x.narrow(0, 2, 1).unwrap().contiguous().unwrap();
         let alone = Condition {
-            terms: row(&batch.condition.terms).narrow(1, 0, 1).unwrap().contiguous().unwrap(),
+            terms: PieceTensor::plain(row(&batch.condition.terms.ids)).unwrap().columns(0, 1).unwrap(),
             features: batch.condition.features.as_ref().map(row),
             states: batch.condition.states.as_ref().map(row),
             images: None,
@@ -153,11 +155,11 @@ fn every_token_of_a_term_is_seen() {
     let (batch, noise) = golden_batch();
     let (_, decoder) = golden_model(Form::Fused, WIDTHS, Precision::F32);
     let before = decoder.sample(&batch.condition, &noise.start).unwrap();
-    let terms = batch.condition.terms.to_vec2::<u32>().unwrap();
+    let terms = batch.condition.terms.ids.to_vec2::<u32>().unwrap();
     for at in 0..6 {
         let mut changed = terms.clone();
         changed[1][at] = 14;
-        let terms = Tensor::new(changed, &Device::Cpu).unwrap();
+        let terms = PieceTensor::plain(Tensor::new(changed, &Device::Cpu).unwrap()).unwrap();
         let after = decoder.sample(&Condition { terms, ..batch.condition.clone() }, &noise.start).unwrap();
         let row = |x: &Tensor, row: usize| x.get(row).unwrap();
         assert!(distance(&row(&after, 1), &row(&before, 1)) > 1e-4, "token {at}");
@@ -232,12 +234,13 @@ fn inputs_that_do_not_fit_are_refused() {
     };
     let error = refused(&|batch, _| batch.condition.states = None);
     assert_eq!(error, "the decoder wants states as [4, 5], found none");
-    let error = refused(&|batch, _| batch.condition.terms = Tensor::ones((4, 9), DType::U32, &Device::Cpu).unwrap());
+    let long = PieceTensor::plain(Tensor::ones((4, 9), DType::U32, &Device::Cpu).unwrap()).unwrap();
+    let error = refused(&|batch, _| batch.condition.terms = long.clone());
     assert!(error.starts_with("terms of 9 tokens for a decoder of 8"), "{error}");
     let error = refused(&|_, noise| noise.times = Tensor::new(&[0.5_f32], &Device::Cpu).unwrap());
     assert!(error.starts_with("noise of [4, 6, 3] at [1] times"), "{error}");
-    let cut = term_tensor(&[vec![7; 9], vec![5]], 8, &Device::Cpu).unwrap();
-    assert_eq!(cut.to_vec2::<u32>().unwrap(), [vec![7; 8], vec![5, 0, 0, 0, 0, 0, 0, 0]]);
+    let cut = term_tensor(&[vec![Piece::plain(7); 9], vec![Piece::plain(5)]], 8, &Device::Cpu).unwrap();
+    assert_eq!(cut.ids.to_vec2::<u32>().unwrap(), [vec![7; 8], vec![5, 0, 0, 0, 0, 0, 0, 0]]);
 }
 
 #[test]
@@ -257,7 +260,7 @@ fn a_tiny_decoder_learns_one_batch_by_heart() {
     let rows = Tensor::new(rows, &Device::Cpu).unwrap();
     let often = |x: &Tensor| x.index_select(&rows, 0).unwrap();
     let condition = Condition {
-        terms: often(&condition.terms),
+        terms: PieceTensor::plain(often(&condition.terms.ids)).unwrap(),
         features: condition.features.as_ref().map(often),
         states: condition.states.as_ref().map(often),
         images: None,
@@ -295,7 +298,7 @@ fn speed() {
     for name in ["tiny", "small", "paper"] {
         let config = DecoderConfig::preset(name).unwrap();
         let (parameters, decoder) = made(&config, Widths { features: 768, states: 8, actions: 7 }, 500, Precision::F32);
-        let terms = Tensor::full(9_u32, (32, 40), &Device::Cpu).unwrap();
+        let terms = PieceTensor::plain(Tensor::full(9_u32, (32, 40), &Device::Cpu).unwrap()).unwrap();
         let condition =
             Condition { terms, features: Some(random(&[32, 768], 1)), states: Some(random(&[32, 8], 2)), images: None };
         let (actions, start) = (random(&[32, 16, 7], 3), random(&[32, 16, 7], 4));

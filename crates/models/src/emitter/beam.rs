@@ -2,7 +2,8 @@
 //!
 //! At each step a [`PrefixChecker`] says which tokens may come next, and the others get **no score**: they are left out
 //! before the softmax, so that they have no share in its sum, and p(program) is a distribution over well-typed programs.
-//! Inside a vector any number of the vocabulary may follow, and the checker hears of it when it is whole.
+//! Inside a vector its next place follows, and the checker hears of it when it is whole. The number that a symbol carries is
+//! the most likely one; a density is no probability, so numbers have no part in the order of hypotheses.
 //! A complete term leaves no choice: `<separator>` or `<eos>` follows with probability one, and the checker starts again.
 //!
 //! Searches of a batch run side by side, one row of the model for each open hypothesis; keys and values of what was read
@@ -19,7 +20,9 @@ use super::model::{Condition, Emitter};
 use crate::error::{Error, Result};
 use crate::ops::without_gradients;
 use crate::transformer::Cache;
-use crate::vocabulary::{BOS, BoundVocabulary, EOS, Joined, OpenVector, PAD, SEPARATOR, Symbol, UNKNOWN};
+use crate::vocabulary::{
+    BOS, BoundVocabulary, EOS, Joined, OpenVector, PAD, Piece, PieceTensor, SEPARATOR, Symbol, UNKNOWN,
+};
 
 /// How programs are searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,7 +61,7 @@ pub struct Emission {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hypothesis {
     /// As in a target: separators between programs, `<eos>` at the end.
-    pub ids: Vec<u32>,
+    pub pieces: Vec<Piece>,
     /// The tokens of each program.
     pub programs: Vec<Vec<Token>>,
     /// ln p of all tokens, among those that were allowed.
@@ -97,16 +100,18 @@ pub enum Stop {
     Exhausted,
 }
 
-/// The share of programs that are the targets, symbol by symbol. A target with a symbol that the vocabulary does not have
-/// is never met.
-pub fn exact_match(programs: &[Vec<u32>], targets: &[Vec<u32>]) -> f64 {
-    let right = programs.iter().zip(targets).filter(|(found, target)| found == target && !target.contains(&UNKNOWN));
+/// The share of programs that are the targets, symbol by symbol; the numbers that symbols carry are not compared. A target with
+/// a symbol that the vocabulary does not have is never met.
+pub fn exact_match(programs: &[Vec<Piece>], targets: &[Vec<Piece>]) -> f64 {
+    let ids = |pieces: &[Piece]| pieces.iter().map(|piece| piece.id).collect::<Vec<u32>>();
+    let is_right = |found: &[Piece], target: &[Piece]| ids(found) == ids(target) && !ids(target).contains(&UNKNOWN);
+    let right = programs.iter().zip(targets).filter(|(found, target)| is_right(found, target));
     right.count() as f64 / targets.len().max(1) as f64
 }
 
 /// The best programs of each emission; empty where there are none.
-pub fn best(emissions: &[Emission]) -> Vec<Vec<u32>> {
-    let best = |one: &Emission| one.hypotheses.first().map_or_else(Vec::new, |best| best.ids.clone());
+pub fn best(emissions: &[Emission]) -> Vec<Vec<Piece>> {
+    let best = |one: &Emission| one.hypotheses.first().map_or_else(Vec::new, |best| best.pieces.clone());
     emissions.iter().map(best).collect()
 }
 
@@ -129,7 +134,7 @@ impl Emitter {
     pub fn emit_after(
         &self,
         condition: &Condition,
-        beginnings: &[Vec<u32>],
+        beginnings: &[Vec<Piece>],
         wanted: usize,
         vocabulary: &BoundVocabulary,
         checker: &mut PrefixChecker,
@@ -152,8 +157,8 @@ impl Emitter {
         }
         let (samples, _) = condition.words.dims2()?;
         let mut rules = Rules::new(vocabulary, checker, beam);
-        let known = |id: &u32| *id == SEPARATOR || vocabulary.symbol(*id).is_some();
-        if let Some(row) = beginnings.iter().position(|ids| !ids.iter().all(known)) {
+        let known = |piece: &Piece| piece.id == SEPARATOR || vocabulary.symbol(piece.id).is_some();
+        if let Some(row) = beginnings.iter().position(|pieces| !pieces.iter().all(known)) {
             return Err(Error::Config(format!("the beginning of program {row} has a symbol that no program has")));
         }
         let beginning = |row: usize| beginnings.get(row).cloned().unwrap_or_default();
@@ -173,7 +178,7 @@ impl Emitter {
             let mut scores = scores.into_iter();
             let mut first_row = 0;
             for search in &mut searches {
-                let own: Vec<Vec<f32>> = scores.by_ref().take(search.open.len()).collect();
+                let own: Vec<Scored> = scores.by_ref().take(search.open.len()).collect();
                 first_row += search.advance(&own, &mut rules, first_row)?;
             }
         }
@@ -189,25 +194,19 @@ struct Rules<'a> {
     starts: Vec<u32>,
     /// For each of them a token that begins with it.
     examples: Vec<Token>,
-    /// Symbols that go on with a vector, by number.
-    numbers: Vec<u32>,
     beam: &'a BeamConfig,
 }
 
 impl<'a> Rules<'a> {
     fn new(vocabulary: &'a BoundVocabulary, checker: &'a mut PrefixChecker, beam: &'a BeamConfig) -> Rules<'a> {
-        let (mut starts, mut examples, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut starts, mut examples) = (Vec::new(), Vec::new());
         for id in 0..vocabulary.len() as u32 {
-            match vocabulary.symbol(id).map(Symbol::example) {
-                Some(Some(token)) => {
-                    starts.push(id);
-                    examples.push(token);
-                }
-                Some(None) => numbers.push(id),
-                None => {}
+            if let Some(token) = vocabulary.symbol(id).and_then(Symbol::example) {
+                starts.push(id);
+                examples.push(token);
             }
         }
-        Rules { checker, vocabulary, starts, examples, numbers, beam }
+        Rules { checker, vocabulary, starts, examples, beam }
     }
 
     /// The numbers that may come next.
@@ -215,8 +214,8 @@ impl<'a> Rules<'a> {
         if !self.beam.typed {
             return (0..self.vocabulary.len() as u32).filter(|id| ![PAD, BOS, UNKNOWN].contains(id)).collect();
         }
-        if partial.open.is_some() {
-            return self.numbers.clone();
+        if let Some(open) = &partial.open {
+            return Some(self.vocabulary.id(open.next())).filter(|id| *id != UNKNOWN).into_iter().collect();
         }
         if partial.state.is_complete() {
             return vec![SEPARATOR];
@@ -229,12 +228,13 @@ impl<'a> Rules<'a> {
     }
 
     /// What is open, and the state, after a symbol that is allowed.
-    fn step(&mut self, partial: &Partial, id: u32) -> Result<(Option<OpenVector>, PrefixState)> {
+    fn step(&mut self, partial: &Partial, piece: Piece) -> Result<(Option<OpenVector>, PrefixState)> {
+        let Piece { id, number } = piece;
         if !self.beam.typed {
             return Ok((None, partial.state.clone()));
         }
         let Some(symbol) = self.vocabulary.symbol(id) else { return Ok((None, self.checker.start())) };
-        match symbol.join(partial.open.clone()) {
+        match symbol.join(partial.open.clone(), number) {
             Some(Joined::Open(vector)) => Ok((Some(vector), partial.state.clone())),
             Some(Joined::Whole(token)) => match self.checker.step(&partial.state, token) {
                 Ok(state) => Ok((None, state)),
@@ -248,7 +248,7 @@ impl<'a> Rules<'a> {
 /// A hypothesis that is not complete.
 #[derive(Clone)]
 struct Partial {
-    ids: Vec<u32>,
+    pieces: Vec<Piece>,
     score: f64,
     /// The vector that is being written.
     open: Option<OpenVector>,
@@ -262,59 +262,61 @@ struct Partial {
 struct Search {
     open: Vec<Partial>,
     /// The best first.
-    complete: Vec<(Vec<u32>, f64)>,
+    complete: Vec<(Vec<Piece>, f64)>,
     statistics: BeamStatistics,
     settled: bool,
     /// What every hypothesis begins with.
-    beginning: Vec<u32>,
+    beginning: Vec<Piece>,
     /// How many programs are wanted.
     wanted: usize,
 }
 
 impl Search {
-    fn new(row: usize, state: PrefixState, beginning: Vec<u32>, wanted: usize) -> Search {
-        let start = Partial { ids: Vec::new(), score: 0.0, open: None, state, row };
+    fn new(row: usize, state: PrefixState, beginning: Vec<Piece>, wanted: usize) -> Search {
+        let start = Partial { pieces: Vec::new(), score: 0.0, open: None, state, row };
         let (complete, statistics) = (Vec::new(), BeamStatistics::default());
         Search { open: vec![start], complete, statistics, settled: false, beginning, wanted }
     }
 
     /// Every open hypothesis with every allowed token, of which the best stay. Gives the rows that it had.
-    fn advance(&mut self, scores: &[Vec<f32>], rules: &mut Rules<'_>, first_row: usize) -> Result<usize> {
+    fn advance(&mut self, scores: &[Scored], rules: &mut Rules<'_>, first_row: usize) -> Result<usize> {
         let rows = self.open.len();
         if rows == 0 {
             return Ok(0);
         }
         let BeamConfig { width, tokens: limit, terms, typed, .. } = *rules.beam;
-        let mut extensions: Vec<(f64, usize, u32)> = Vec::new();
-        for (at, (partial, scores)) in self.open.iter().zip(scores).enumerate() {
-            let allowed = match self.beginning.get(partial.ids.len()) {
-                Some(given) => vec![*given],
+        let mut extensions: Vec<(f64, usize, Piece)> = Vec::new();
+        for (at, (partial, scored)) in self.open.iter().zip(scores).enumerate() {
+            let given = self.beginning.get(partial.pieces.len()).copied();
+            let allowed = match given {
+                Some(given) => vec![given.id],
                 None => rules.allowed(partial, &mut self.statistics),
             };
             self.statistics.dead += usize::from(allowed.is_empty());
-            for (id, log) in allowed.iter().zip(log_softmax(scores, &allowed)?) {
-                extensions.push((partial.score + log, at, *id));
+            for (id, log) in allowed.iter().zip(log_softmax(&scored.symbols, &allowed)?) {
+                let piece = given.unwrap_or_else(|| Piece { id: *id, number: scored.number(*id) });
+                extensions.push((partial.score + log, at, piece));
             }
         }
-        let ids = |&(_, at, id): &(f64, usize, u32)| self.open[at].ids.iter().copied().chain([id]);
-        extensions.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then_with(|| ids(a).cmp(ids(b))));
+        let ids = |&(_, at, piece): &(f64, usize, Piece)| ids(&self.open[at].pieces).chain([piece.id]);
+        extensions.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| ids(a).cmp(ids(b))));
         extensions.truncate(width);
         let mut open = Vec::new();
-        for (score, at, id) in extensions {
+        for (score, at, piece) in extensions {
             let parent = &self.open[at];
-            let (vector, state) = rules.step(parent, id)?;
-            let mut ids = parent.ids.clone();
-            ids.push(id);
-            let written = 1 + ids.iter().filter(|id| **id == SEPARATOR).count();
-            let ended = if typed { state.is_complete() && written == terms } else { id == EOS };
+            let (vector, state) = rules.step(parent, piece)?;
+            let mut pieces = parent.pieces.clone();
+            pieces.push(piece);
+            let written = 1 + pieces.iter().filter(|piece| piece.id == SEPARATOR).count();
+            let ended = if typed { state.is_complete() && written == terms } else { piece.id == EOS };
             if ended && typed {
                 // Nothing else may follow, so it need not be asked for.
-                ids.push(EOS);
+                pieces.push(Piece::plain(EOS));
             }
-            match ids.len() {
-                length if ended && length <= limit => self.complete.push((ids, score)),
+            match pieces.len() {
+                length if ended && length <= limit => self.complete.push((pieces, score)),
                 length if !ended && length < limit => {
-                    open.push(Partial { ids, score, open: vector, state, row: first_row + at });
+                    open.push(Partial { pieces, score, open: vector, state, row: first_row + at });
                 }
                 _ => self.statistics.cut += 1,
             }
@@ -334,9 +336,9 @@ impl Search {
     }
 
     fn finish(self, vocabulary: &BoundVocabulary) -> Emission {
-        let hypothesis = |(ids, log_probability): (Vec<u32>, f64)| {
-            let programs = vocabulary.decode(&ids);
-            Hypothesis { ids, programs, log_probability }
+        let hypothesis = |(pieces, log_probability): (Vec<Piece>, f64)| {
+            let programs = vocabulary.decode(&pieces);
+            Hypothesis { pieces, programs, log_probability }
         };
         Emission {
             hypotheses: self.complete.into_iter().map(hypothesis).collect(),
@@ -346,8 +348,27 @@ impl Search {
     }
 }
 
-fn better(a: &(Vec<u32>, f64), b: &(Vec<u32>, f64)) -> Ordering {
-    b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0))
+fn better(a: &(Vec<Piece>, f64), b: &(Vec<Piece>, f64)) -> Ordering {
+    b.1.total_cmp(&a.1).then_with(|| ids(&a.0).cmp(ids(&b.0)))
+}
+
+fn ids(pieces: &[Piece]) -> impl Iterator<Item = u32> {
+    pieces.iter().map(|piece| piece.id)
+}
+
+/// What the model says of the next piece of a hypothesis.
+struct Scored {
+    /// The score of each symbol.
+    symbols: Vec<f32>,
+    /// The most likely number of each symbol that carries one, by symbol.
+    numbers: Vec<(u32, f64)>,
+}
+
+impl Scored {
+    /// The number that a symbol would carry; zero if it carries none.
+    fn number(&self, id: u32) -> f64 {
+        self.numbers.iter().find(|(slot, _)| *slot == id).map_or(0.0, |(_, number)| *number)
+    }
 }
 
 /// ln softmax over the allowed symbols alone, in their order.
@@ -371,30 +392,36 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// All open hypotheses have the same number of tokens. Gives a row of scores for each.
-    fn read(&mut self, open: &[(u32, &Partial)]) -> Result<Vec<Vec<f32>>> {
+    fn read(&mut self, open: &[(u32, &Partial)]) -> Result<Vec<Scored>> {
         let device = self.condition.words.device();
-        let length = open[0].1.ids.len();
+        let length = open[0].1.pieces.len();
         let seen = if !self.cached {
             let samples: Vec<u32> = open.iter().map(|(sample, _)| *sample).collect();
-            let ids = open.iter().flat_map(|(_, partial)| std::iter::once(BOS).chain(partial.ids.iter().copied()));
-            let ids = Tensor::from_vec(ids.collect::<Vec<u32>>(), (open.len(), length + 1), device)?;
+            let begun = |partial: &Partial| std::iter::once(Piece::plain(BOS)).chain(partial.pieces.clone()).collect();
+            let rows: Vec<Vec<Piece>> = open.iter().map(|(_, partial)| begun(partial)).collect();
+            let inputs = PieceTensor::new(&rows, length + 1, device)?;
             let condition = self.condition.select(&samples)?;
             let prefix = self.emitter.prefix(&condition)?;
-            let tokens = Tensor::cat(&[prefix, self.emitter.placed_inputs(&ids, 0)?], 1)?;
+            let tokens = Tensor::cat(&[prefix, self.emitter.placed_inputs(&inputs, 0)?], 1)?;
             self.emitter.transformer.forward(&tokens)?
         } else if length == 0 {
-            let starts = Tensor::full(BOS, (open.len(), 1), device)?;
+            let starts = PieceTensor::plain(Tensor::full(BOS, (open.len(), 1), device)?)?;
             let prefix = self.emitter.prefix(self.condition)?;
             let tokens = Tensor::cat(&[prefix, self.emitter.placed_inputs(&starts, 0)?], 1)?;
             self.emitter.transformer.extend(&tokens, &mut self.cache)?
         } else {
             let rows: Vec<u32> = open.iter().map(|(_, partial)| partial.row as u32).collect();
             self.cache = self.cache.select(&rows)?;
-            let last: Vec<u32> = open.iter().map(|(_, partial)| partial.ids[length - 1]).collect();
-            let last = Tensor::from_vec(last, (open.len(), 1), device)?;
+            let last: Vec<Vec<Piece>> = open.iter().map(|(_, partial)| vec![partial.pieces[length - 1]]).collect();
+            let last = PieceTensor::new(&last, 1, device)?;
             self.emitter.transformer.extend(&self.emitter.placed_inputs(&last, length)?, &mut self.cache)?
         };
         let last = seen.narrow(1, seen.dim(1)? - 1, 1)?.squeeze(1)?.contiguous()?;
-        Ok(self.emitter.score(&last)?.to_vec2::<f32>()?)
+        let symbols = self.emitter.score(&last)?.to_vec2::<f32>()?;
+        let numbers = match self.emitter.writer() {
+            Some(writer) => writer.values(&last)?,
+            None => vec![Vec::new(); symbols.len()],
+        };
+        Ok(symbols.into_iter().zip(numbers).map(|(symbols, numbers)| Scored { symbols, numbers }).collect())
     }
 }

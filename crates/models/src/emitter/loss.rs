@@ -1,4 +1,4 @@
-//! What the emitter learns from: the nats of each token, given those before it.
+//! What the emitter learns from: the nats of each token, given those before it, and of the number that it carries.
 
 use candle_core::{D, DType, Tensor};
 
@@ -6,50 +6,77 @@ use super::model::{Emitter, EmitterBatch};
 use crate::error::Result;
 use crate::ops::{Form, graft, without_gradients};
 use crate::training::Loss;
-use crate::vocabulary::PAD;
+use crate::vocabulary::{PAD, PieceTensor};
 
 /// How each token of a batch was predicted from those before it, `[B, N]` each, f32.
 #[derive(Clone, Debug)]
 pub struct TokenScores {
-    /// −ln p of the token.
+    /// −ln p of the token, and of the number that it carries.
     pub nats: Tensor,
     /// One where the most likely token is the right one.
     pub correct: Tensor,
     /// One where there is a token, zero for padding.
     pub counted: Tensor,
+    /// How far the most likely number is from the right one, in deviations of the training numbers; zero where the token
+    /// carries none.
+    pub errors: Tensor,
 }
 
 impl Emitter {
-    /// The mean of −ln p over all tokens of a batch, `<separator>` and `<eos>` counted, padding not; beside it the share of
-    /// tokens that are the most likely one (teacher forcing).
+    /// The mean of −ln p over all tokens of a batch, `<separator>` and `<eos>` counted, padding not, and the same of the
+    /// numbers that they carry; beside it the share of tokens that are the most likely one (teacher forcing).
     pub fn loss(&self, batch: &EmitterBatch) -> Result<Loss> {
-        let (inputs, targets, counted) = parts(batch)?;
-        let scores = self.scores(&batch.condition, &inputs)?;
-        let total = cross_entropy(&scores, &targets, &counted, self.config.form)?;
+        let Parts { inputs, targets, numbers, counted } = parts(batch)?;
+        let seen = self.seen(&batch.condition, &inputs)?;
+        let scores = self.score(&seen)?;
+        let mut total = cross_entropy(&scores, &targets, &counted, self.config.form)?;
         let right = (correct(&scores, &targets)? * share(&counted)?)?.sum_all()?;
-        Ok(Loss { terms: vec![("cross_entropy", total.detach()), ("accuracy", right)], total })
+        let mut terms = vec![("cross_entropy", total.detach()), ("accuracy", right)];
+        if let Some(writer) = self.writer() {
+            let nats = (writer.scores(&seen, &targets, &numbers)?.nats * share(&counted)?)?.sum_all()?;
+            terms.push(("numbers", nats.detach()));
+            total = (total + nats)?;
+        }
+        Ok(Loss { terms, total })
     }
 
     /// The same for each token, without gradients: what held-out figures are made of.
     pub fn token_scores(&self, batch: &EmitterBatch) -> Result<TokenScores> {
-        let (inputs, targets, counted) = parts(batch)?;
-        let scores = without_gradients(|| self.scores(&batch.condition, &inputs))?.detach();
-        let shape = inputs.shape();
+        let Parts { inputs, targets, numbers, counted } = parts(batch)?;
+        let seen = without_gradients(|| self.seen(&batch.condition, &inputs))?.detach();
+        let scores = without_gradients(|| self.score(&seen))?.detach();
+        let mut nats = (nats(&scores, &targets)?.0 * &counted)?;
+        let mut errors = counted.zeros_like()?;
+        if let Some(writer) = self.writer() {
+            let own = writer.scores(&seen, &targets, &numbers)?;
+            (nats, errors) = ((nats + own.nats.detach())?, own.errors);
+        }
+        let shape = inputs.ids.shape();
         Ok(TokenScores {
-            nats: (nats(&scores, &targets)?.0 * &counted)?.reshape(shape)?,
+            nats: nats.reshape(shape)?,
             correct: (correct(&scores, &targets)? * &counted)?.reshape(shape)?,
             counted: counted.reshape(shape)?,
+            errors: errors.reshape(shape)?,
         })
     }
 }
 
-/// Inputs `[B, N]`, targets `[B·N]`, and which of these count `[B·N]`.
-fn parts(batch: &EmitterBatch) -> Result<(Tensor, Tensor, Tensor)> {
-    let (_, tokens) = batch.tokens.dims2()?;
-    let inputs = batch.tokens.narrow(1, 0, tokens - 1)?.contiguous()?;
-    let targets = batch.tokens.narrow(1, 1, tokens - 1)?.contiguous()?.flatten_all()?;
+/// A batch as inputs `[B, N]` and what comes after each, `[B·N]`.
+struct Parts {
+    inputs: PieceTensor,
+    targets: Tensor,
+    /// The numbers that the targets carry.
+    numbers: Tensor,
+    /// One where there is a target, zero for padding.
+    counted: Tensor,
+}
+
+fn parts(batch: &EmitterBatch) -> Result<Parts> {
+    let (_, tokens) = batch.tokens.ids.dims2()?;
+    let PieceTensor { ids, numbers } = batch.tokens.columns(1, tokens - 1)?;
+    let (targets, numbers) = (ids.flatten_all()?, numbers.flatten_all()?);
     let counted = targets.ne(PAD)?.to_dtype(DType::F32)?;
-    Ok((inputs, targets, counted))
+    Ok(Parts { inputs: batch.tokens.columns(0, tokens - 1)?, targets, numbers, counted })
 }
 
 /// What each token counts in a mean over those that count.

@@ -10,7 +10,7 @@ use crate::eye::Eye;
 use crate::layers::Linear;
 use crate::parameters::{Init, Parameter, Scope};
 use crate::transformer::{Transformer, TransformerConfig};
-use crate::vocabulary::{BOS, PAD, padded};
+use crate::vocabulary::{BOS, NumberReader, NumberScales, NumberWriter, Piece, PieceTensor, Slots, padded};
 use crate::widths::Widths;
 
 /// Words, features, state, tokens of programs.
@@ -26,6 +26,8 @@ pub struct Emitter {
     tokens: Embedding,
     /// Without it scores are products with `tokens`.
     output: Option<Embedding>,
+    /// What reads and writes the numbers that symbols carry, if any do.
+    numbers: Option<(NumberReader, NumberWriter)>,
     eye: Option<Eye>,
     features: Option<Linear>,
     state: Option<Linear>,
@@ -54,20 +56,22 @@ pub struct Condition {
 pub struct EmitterBatch {
     /// What the programs are for.
     pub condition: Condition,
-    /// `<bos>`, the programs with `<separator>` between them, `<eos>`, filled up with `<pad>`: `[B, N + 1]` u32, N at most
+    /// `<bos>`, the programs with `<separator>` between them, `<eos>`, filled up with `<pad>`: `[B, N + 1]`, N at most
     /// the setting `tokens`. [`token_tensor`] makes it.
-    pub tokens: Tensor,
+    pub tokens: PieceTensor,
 }
 
 /// Targets as a batch has them: `<bos>` before each, `<pad>` after it.
 ///
 /// # Shapes
-/// Gives `[B, N + 1]` u32, where N is the length of the longest.
-pub fn token_tensor(targets: &[Vec<u32>], device: &Device) -> Result<Tensor> {
+/// Gives `[B, N + 1]`, where N is the length of the longest.
+pub fn token_tensor(targets: &[Vec<Piece>], device: &Device) -> Result<PieceTensor> {
     let most = targets.iter().map(Vec::len).max().unwrap_or(0);
-    let started: Vec<Vec<u32>> =
-        targets.iter().map(|target| std::iter::once(BOS).chain(target.iter().copied()).collect()).collect();
-    padded(&started, most + 1, PAD, device)
+    let started: Vec<Vec<Piece>> = targets
+        .iter()
+        .map(|target| std::iter::once(Piece::plain(BOS)).chain(target.iter().copied()).collect())
+        .collect();
+    PieceTensor::new(&started, most + 1, device)
 }
 
 /// Instructions as a condition has them, [`NO_WORD`] after the last word; words beyond the limit are left out.
@@ -93,9 +97,15 @@ impl Condition {
 }
 
 impl Emitter {
-    /// Adds its weights to a scope: `words`, `tokens`, `output` unless tied, `eye`, `features`, `state`, `kind`, `place` and
-    /// `transformer`.
-    pub fn new(scope: &mut Scope<'_>, config: &EmitterConfig, widths: Widths, symbols: Symbols) -> Result<Emitter> {
+    /// Adds its weights to a scope: `words`, `tokens`, `output` unless tied, `numbers.{read, write}` if symbols carry numbers,
+    /// `eye`, `features`, `state`, `kind`, `place` and `transformer`.
+    pub fn new(
+        scope: &mut Scope<'_>,
+        config: &EmitterConfig,
+        widths: Widths,
+        symbols: Symbols,
+        scales: &NumberScales,
+    ) -> Result<Emitter> {
         config.validate(widths)?;
         let EmitterConfig { width, layers, heads, words, tokens, tied, form, .. } = *config;
         let (visual, numbers) = config.visual(widths);
@@ -121,6 +131,15 @@ impl Emitter {
             .collect();
         let kinds = Tensor::from_vec(one_hot, (places, KINDS), place.master().device())?;
         let transformer = TransformerConfig { width, layers, heads, causal: true, form };
+        let slots = Slots::new(scales, symbols.tokens, place.master().device())?;
+        let mut number_scope = scope.enter("numbers");
+        let numbers = match slots {
+            Some(slots) => Some((
+                NumberReader::new(&mut number_scope.enter("read"), slots.clone(), width)?,
+                NumberWriter::new(&mut number_scope.enter("write"), slots, width)?,
+            )),
+            None => None,
+        };
         Ok(Emitter {
             config: *config,
             widths,
@@ -128,6 +147,7 @@ impl Emitter {
             words: word_rows,
             tokens: token_rows,
             output,
+            numbers,
             eye,
             features,
             state,
@@ -156,24 +176,47 @@ impl Emitter {
     /// The tables that grow with vocabulary and programs.
     pub fn tables(&self) -> GrowingTables {
         let tables = std::iter::once(&self.tokens).chain(&self.output);
+        let numbers = self.numbers.iter().flat_map(|(reader, writer)| [&reader.weight, &writer.weight]);
         GrowingTables {
             symbols: tables.map(|table| table.weight.name().to_owned()).collect(),
-            places: vec![self.place.name().to_owned()],
+            places: std::iter::once(&self.place).chain(numbers).map(|table| table.name().to_owned()).collect(),
         }
     }
 
     /// What each token scores as the next one, with gradients.
     ///
     /// # Shapes
-    /// `inputs`: `[B, N]` u32, `<bos>` first; gives `[B·N, symbols]`, f32: row b·N + t is for the token after input t.
-    pub fn scores(&self, condition: &Condition, inputs: &Tensor) -> Result<Tensor> {
-        let (samples, count) = inputs.dims2()?;
+    /// `inputs`: `[B, N]`, `<bos>` first; gives `[B·N, symbols]`, f32: row b·N + t is for the token after input t.
+    pub fn scores(&self, condition: &Condition, inputs: &PieceTensor) -> Result<Tensor> {
+        self.score(&self.seen(condition, inputs)?)
+    }
+
+    /// What the model has seen up to each input.
+    ///
+    /// # Shapes
+    /// `inputs`: `[B, N]`; gives `[B·N, width]`.
+    pub(super) fn seen(&self, condition: &Condition, inputs: &PieceTensor) -> Result<Tensor> {
+        let (samples, count) = inputs.ids.dims2()?;
         let prefix = self.config.prefix(self.widths);
         let mut parts = self.read(condition)?;
-        parts.push(self.tokens.rows(inputs)?);
+        parts.push(self.rows(inputs)?);
         let seen = self.transformer.forward(&self.placed(&parts, 0)?)?;
         let seen = seen.narrow(1, prefix, count)?.contiguous()?;
-        self.score(&seen.reshape((samples * count, self.config.width))?)
+        Ok(seen.reshape((samples * count, self.config.width))?)
+    }
+
+    /// What writes the numbers that symbols carry, if any do.
+    pub(super) fn writer(&self) -> Option<&NumberWriter> {
+        self.numbers.as_ref().map(|(_, writer)| writer)
+    }
+
+    /// Symbols and the numbers that they carry as vectors.
+    fn rows(&self, inputs: &PieceTensor) -> Result<Tensor> {
+        let rows = self.tokens.rows(&inputs.ids)?;
+        match &self.numbers {
+            Some((reader, _)) => Ok((rows + reader.rows(&inputs.ids, &inputs.numbers)?)?),
+            None => Ok(rows),
+        }
     }
 
     /// The condition as tokens, at their places.
@@ -187,9 +230,9 @@ impl Emitter {
     /// Tokens of programs, of which the first is input `from`, at their places.
     ///
     /// # Shapes
-    /// `inputs`: `[B, n]` u32; gives `[B, n, width]`.
-    pub(super) fn placed_inputs(&self, inputs: &Tensor, from: usize) -> Result<Tensor> {
-        self.placed(&[self.tokens.rows(inputs)?], self.config.prefix(self.widths) + from)
+    /// `inputs`: `[B, n]`; gives `[B, n, width]`.
+    pub(super) fn placed_inputs(&self, inputs: &PieceTensor, from: usize) -> Result<Tensor> {
+        self.placed(&[self.rows(inputs)?], self.config.prefix(self.widths) + from)
     }
 
     /// # Shapes

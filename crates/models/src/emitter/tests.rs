@@ -11,7 +11,7 @@ use crate::ops::Form;
 use crate::ops::testing::{distance, random};
 use crate::parameters::{Parameters, Precision};
 use crate::training::adamw::{AdamW, AdamWConfig};
-use crate::vocabulary::{BOS, EOS, Growth, SEPARATOR, UNKNOWN, Vocabulary};
+use crate::vocabulary::{BOS, EOS, Growth, NumberScales, Piece, PieceTensor, SEPARATOR, UNKNOWN, Vocabulary};
 use crate::widths::Widths;
 
 const WIDTHS: Widths = Widths { features: 12, states: 5, actions: 3 };
@@ -25,7 +25,7 @@ fn golden(name: &str) -> BTreeMap<String, Tensor> {
 
 fn made(config: &EmitterConfig, widths: Widths, symbols: Symbols, precision: Precision) -> (Parameters, Emitter) {
     let mut parameters = Parameters::new(&Device::Cpu, precision, 1);
-    let emitter = Emitter::new(&mut parameters.root(), config, widths, symbols).unwrap();
+    let emitter = Emitter::new(&mut parameters.root(), config, widths, symbols, &NumberScales::default()).unwrap();
     (parameters, emitter)
 }
 
@@ -49,7 +49,7 @@ fn golden_batch() -> EmitterBatch {
     let fixed = golden("batch");
     let (features, states) = (Some(fixed["features"].clone()), Some(fixed["states"].clone()));
     let condition = Condition { words: fixed["words"].clone(), features, states, images: None };
-    EmitterBatch { condition, tokens: fixed["tokens"].clone() }
+    EmitterBatch { condition, tokens: PieceTensor::plain(fixed["tokens"].clone()).unwrap() }
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn losses_and_gradients_are_those_of_pytorch() {
             near(0, "the loss", &loss.total, &wanted["total"], 1e-5);
             assert_eq!((loss.terms[0].0, loss.terms[1].0), ("cross_entropy", "accuracy"));
             near(0, "the accuracy", &loss.terms[1].1, &wanted["accuracy"], 1e-5);
-            let inputs = batch.tokens.narrow(1, 0, 9).unwrap().contiguous().unwrap();
+            let inputs = batch.tokens.columns(0, 9).unwrap();
             near(1, "scores", &emitter.scores(&batch.condition, &inputs).unwrap(), &wanted["scores"], 1e-5);
             parameters.clear_gradients();
             let gradients = parameters.gradients(&emitter.loss(&batch).unwrap().total.backward().unwrap()).unwrap();
@@ -113,7 +113,7 @@ fn figures_for_each_token_add_up_to_the_loss_and_padding_adds_nothing() {
     // The third program has one token and the end.
     let short = EmitterBatch {
         condition: batch.condition.select(&[2]).unwrap(),
-        tokens: batch.tokens.narrow(0, 2, 1).unwrap().narrow(1, 0, 3).unwrap().contiguous().unwrap(),
+        tokens: PieceTensor::plain(batch.tokens.ids.narrow(0, 2, 1).unwrap()).unwrap().columns(0, 3).unwrap(),
     };
     let alone = emitter.token_scores(&short).unwrap().nats;
     assert!(distance(&alone, &scores.nats.narrow(0, 2, 1).unwrap().narrow(1, 0, 2).unwrap()) < 1e-6);
@@ -141,8 +141,10 @@ fn conditions_that_do_not_fit_are_refused() {
     };
     let error = refused(&|batch| batch.condition.features = None);
     assert_eq!(error, "the emitter wants features as [4, 12], found none");
-    assert!(refused(&|batch| batch.condition.words = batch.tokens.clone()).contains("instructions of 10 words"));
-    let error = refused(&|batch| batch.tokens = Tensor::cat(&[&batch.tokens, &batch.tokens], 1).unwrap());
+    assert!(refused(&|batch| batch.condition.words = batch.tokens.ids.clone()).contains("instructions of 10 words"));
+    let ids = &batch.tokens.ids;
+    let long = PieceTensor::plain(Tensor::cat(&[ids, ids], 1).unwrap()).unwrap();
+    let error = refused(&|batch| batch.tokens = long.clone());
     assert!(error.starts_with("27 tokens are more than the emitter's 17"), "{error}");
 }
 
@@ -151,6 +153,7 @@ struct World {
     store: TermStore,
     signature: Signature,
     vocabulary: Vocabulary,
+    scales: NumberScales,
     parameters: Parameters,
     emitter: Emitter,
 }
@@ -166,19 +169,21 @@ impl World {
         let terms: Vec<TermId> = programs.iter().map(|text| parsed(&mut store, &signature, text)).collect();
         vocabulary.extend_with_terms(&mut store, &terms);
         let mut parameters = Parameters::new(&Device::Cpu, Precision::F32, seed);
-        let emitter = World::emitter(&mut parameters, &vocabulary);
+        let scales = scales(&mut store, &vocabulary, &terms);
+        let emitter = World::emitter(&mut parameters, &vocabulary, &scales);
         // Far from uniform, so that choices matter.
         for (at, parameter) in parameters.iter().enumerate() {
             let noise = (random(parameter.master().dims(), seed * 100 + at as u64) * 0.2).unwrap();
             parameter.master().set(&(parameter.master().as_detached_tensor() + noise).unwrap()).unwrap();
         }
-        World { store, signature, vocabulary, parameters, emitter }
+        World { store, signature, vocabulary, scales, parameters, emitter }
     }
 
-    fn emitter(parameters: &mut Parameters, vocabulary: &Vocabulary) -> Emitter {
+    fn emitter(parameters: &mut Parameters, vocabulary: &Vocabulary, scales: &NumberScales) -> Emitter {
         let config = EmitterConfig { words: 4, tokens: 24, width: 32, ..EmitterConfig::preset("tiny").unwrap() };
         let symbols = Symbols { words: 6, tokens: vocabulary.len() };
-        Emitter::new(&mut parameters.root(), &config, Widths { features: 0, states: 3, actions: 1 }, symbols).unwrap()
+        let widths = Widths { features: 0, states: 3, actions: 1 };
+        Emitter::new(&mut parameters.root(), &config, widths, symbols, scales).unwrap()
     }
 
     fn checker(&self) -> PrefixChecker {
@@ -189,6 +194,17 @@ impl World {
         let bound = self.vocabulary.bind(&mut self.store).unwrap();
         self.emitter.emit(condition, &bound, &mut self.checker(), beam).unwrap()
     }
+}
+
+fn scales(store: &mut TermStore, vocabulary: &Vocabulary, terms: &[TermId]) -> NumberScales {
+    let bound = vocabulary.bind(store).unwrap();
+    let programs: Vec<Vec<Piece>> = terms.iter().map(|term| bound.encode(store, &[*term]).pieces).collect();
+    NumberScales::fit(&bound, programs.iter().map(Vec::as_slice), None)
+}
+
+/// The symbols of a program, without the numbers that they carry.
+fn ids(pieces: &[Piece]) -> Vec<u32> {
+    pieces.iter().map(|piece| piece.id).collect()
 }
 
 fn parsed(store: &mut TermStore, signature: &Signature, text: &str) -> TermId {
@@ -224,7 +240,7 @@ fn whatever_the_weights_are_every_program_is_well_typed() {
                     assert!(check(&mut world.store, &world.signature, term, TypeId::MOTION).is_ok());
                     found += 1;
                 }
-                assert!(hypothesis.ids.len() <= 24 && hypothesis.ids.ends_with(&[EOS]));
+                assert!(hypothesis.pieces.len() <= 24 && ids(&hypothesis.pieces).ends_with(&[EOS]));
             }
         }
     }
@@ -253,14 +269,16 @@ fn a_beam_with_a_cache_finds_what_whole_passes_find() {
             assert_eq!(cached.stop, whole.stop);
             assert_eq!(cached.hypotheses.len(), whole.hypotheses.len());
             for (cached, whole) in cached.hypotheses.iter().zip(&whole.hypotheses) {
-                assert_eq!(cached.ids, whole.ids);
+                assert_eq!(ids(&cached.pieces), ids(&whole.pieces));
+                let numbers = cached.pieces.iter().zip(&whole.pieces);
+                assert!(numbers.map(|(a, b)| (a.number - b.number).abs()).all(|apart| apart < 1e-3));
                 assert!((cached.log_probability - whole.log_probability).abs() < 1e-4);
             }
         }
         // Samples do not see each other.
         let last = world.emit(&condition(3).select(&[2]).unwrap(), &beam);
-        let ids = |emission: &Emission| emission.hypotheses.iter().map(|one| one.ids.clone()).collect::<Vec<_>>();
-        assert_eq!(ids(&last[0]), ids(&cached[2]));
+        let all = |emission: &Emission| emission.hypotheses.iter().map(|one| ids(&one.pieces)).collect::<Vec<_>>();
+        assert_eq!(all(&last[0]), all(&cached[2]));
     }
 }
 
@@ -274,7 +292,7 @@ fn enumerate(world: &mut World, condition: &Condition, limit: usize) -> Vec<(Vec
     let mut complete = Vec::new();
     while let Some((ids, score, state)) = open.pop() {
         let inputs: Vec<u32> = [BOS].into_iter().chain(ids.iter().copied()).collect();
-        let inputs = Tensor::from_vec(inputs, (1, ids.len() + 1), &Device::Cpu).unwrap();
+        let inputs = PieceTensor::plain(Tensor::from_vec(inputs, (1, ids.len() + 1), &Device::Cpu).unwrap()).unwrap();
         let scores = world.emitter.scores(condition, &inputs).unwrap().to_vec2::<f32>().unwrap();
         let weight = |id: u32| f64::from(scores[ids.len()][id as usize]).exp();
         let steps: Vec<_> =
@@ -310,12 +328,12 @@ fn a_beam_as_wide_as_everything_finds_the_best_of_all_programs() {
         let emission = world.emit(&condition, &beam).remove(0);
         assert_eq!(emission.stop, Stop::Exhausted);
         assert_eq!(emission.hypotheses.len(), all.len());
-        for (found, (ids, score)) in emission.hypotheses.iter().zip(&all) {
+        for (found, (wanted, score)) in emission.hypotheses.iter().zip(&all) {
             // Scores that are equal up to rounding may change places.
             let near = |other: &f64| (found.log_probability - other).abs() < 1e-4;
-            assert!(near(score) && all.iter().any(|(same, score)| *same == found.ids && near(score)), "{ids:?}");
+            assert!(near(score) && all.iter().any(|(same, score)| *same == ids(&found.pieces) && near(score)), "{wanted:?}");
         }
-        assert_eq!(emission.hypotheses[0].ids, all[0].0);
+        assert_eq!(ids(&emission.hypotheses[0].pieces), all[0].0);
         // A narrow one may find less, never more.
         let narrow = world.emit(&condition, &BeamConfig { width: 2, ..beam }).remove(0);
         assert!(narrow.hypotheses.iter().all(|one| one.log_probability <= all[0].1 + 1e-4));
@@ -342,26 +360,25 @@ fn what_is_ill_typed_has_no_share() {
 
 #[test]
 fn vectors_are_written_number_by_number() {
-    // Of type Twist there are 2 · 3⁵ vectors over these numbers (one never comes first), and nothing else.
+    // Of type Twist there is one vector by its symbols; its numbers are the model's own.
     let mut world = World::new(&[], false, 6);
     let vectors = ["twist[0, 0.5, -1, 0, 0, 0]", "twist[0.5, 0, 0, 0, 0, 0]"];
     let terms: Vec<TermId> =
         vectors.iter().map(|text| read(&mut world.store, &world.signature, text, None).unwrap().term).collect();
     let mut vocabulary = Vocabulary::new();
     vocabulary.extend_with_terms(&mut world.store, &terms);
-    assert_eq!(vocabulary.spellings()[9..], ["twist[0", ",0.5", ",-1", ",0", "twist[0.5"]);
+    assert_eq!(vocabulary.spellings()[9..], ["twist[", "twist,1", "twist,2", "twist,3", "twist,4", "twist,5"]);
+    let scales = scales(&mut world.store, &vocabulary, &terms);
     let bound = vocabulary.bind(&mut world.store).unwrap();
-    let emitter = World::emitter(&mut Parameters::new(&Device::Cpu, Precision::F32, 6), &vocabulary);
+    let emitter = World::emitter(&mut Parameters::new(&Device::Cpu, Precision::F32, 6), &vocabulary, &scales);
     let mut checker = PrefixChecker::new(&world.store, &world.signature, TypeId::TWIST);
     let beam = BeamConfig { width: 1000, terms: 1, tokens: 24, ..BeamConfig::default() };
     let emission = emitter.emit(&condition(1), &bound, &mut checker, &beam).unwrap().remove(0);
-    assert_eq!(emission.hypotheses.len(), 2 * 3_usize.pow(5));
-    let total: f64 = emission.hypotheses.iter().map(|one| one.log_probability.exp()).sum();
-    assert!((total - 1.0).abs() < 1e-6, "{total}");
-    for hypothesis in &emission.hypotheses {
-        let written = hypothesis.terms(&mut world.store).unwrap();
-        assert_eq!(bound.encode(&world.store, &written).ids, hypothesis.ids);
-    }
+    let [hypothesis] = &emission.hypotheses[..] else { panic!("{} hypotheses", emission.hypotheses.len()) };
+    assert!(hypothesis.log_probability.abs() < 1e-9);
+    let written = hypothesis.terms(&mut world.store).unwrap();
+    assert_eq!(bound.encode(&world.store, &written).pieces, hypothesis.pieces);
+    assert!(hypothesis.pieces.iter().filter(|piece| piece.number != 0.0).count() >= 4);
 }
 
 #[test]
@@ -377,7 +394,7 @@ fn a_grown_emitter_scores_old_tokens_as_before() {
     let growth = Growth::between(&world.vocabulary, &vocabulary, &mut world.store, &world.signature).unwrap();
     assert_eq!(growth.len(), 2);
     let mut parameters = Parameters::new(&Device::Cpu, Precision::F32, 77);
-    let grown = World::emitter(&mut parameters, &vocabulary);
+    let grown = World::emitter(&mut parameters, &vocabulary, &world.scales);
     growth.apply(&world.parameters.masters(), &parameters, &grown.tables()).unwrap();
 
     let (before, after) = (world.parameters.masters(), parameters.masters());
@@ -401,8 +418,7 @@ fn a_grown_emitter_scores_old_tokens_as_before() {
         assert_ne!(rows[old + 1][3], 0.0);
     }
     let program = parsed(&mut world.store, &world.signature, PROGRAMS[0]);
-    let ids = bound.encode(&world.store, &[program]).ids;
-    let inputs = token_tensor(&[ids], &Device::Cpu).unwrap();
+    let inputs = token_tensor(&[bound.encode(&world.store, &[program]).pieces], &Device::Cpu).unwrap();
     let was = world.emitter.scores(&condition(1), &inputs).unwrap();
     let is = grown.scores(&condition(1), &inputs).unwrap().narrow(1, 0, old).unwrap();
     assert!(distance(&is, &was) < 1e-6);
@@ -422,7 +438,7 @@ fn a_tiny_emitter_learns_one_batch_by_heart() {
     let bound = world.vocabulary.bind(&mut world.store).unwrap();
     let terms: Vec<TermId> = PROGRAMS.iter().map(|text| parsed(&mut world.store, &world.signature, text)).collect();
     let pairs: Vec<[TermId; 2]> = [[0, 1], [2, 3], [0, 3]].map(|[a, b]| [terms[a], terms[b]]).to_vec();
-    let targets: Vec<Vec<u32>> = pairs.iter().map(|pair| bound.encode(&world.store, pair).ids).collect();
+    let targets: Vec<Vec<Piece>> = pairs.iter().map(|pair| bound.encode(&world.store, pair).pieces).collect();
     let batch = EmitterBatch { condition: condition(3), tokens: token_tensor(&targets, &Device::Cpu).unwrap() };
     let mut optimizer =
         AdamW::new(&world.parameters, AdamWConfig { weight_decay: 0.0, ..AdamWConfig::default() }).unwrap();
@@ -434,12 +450,15 @@ fn a_tiny_emitter_learns_one_batch_by_heart() {
         optimizer.step(&world.parameters, &gradients, 3e-3).unwrap();
     }
     let loss = world.emitter.loss(&batch).unwrap();
-    assert!(loss.total.to_scalar::<f32>().unwrap() < 0.05, "{}", loss.total);
-    assert_eq!(loss.terms[1].1.to_scalar::<f32>().unwrap(), 1.0);
+    let term = |at: usize| loss.terms[at].1.to_scalar::<f32>().unwrap();
+    assert!(term(0) < 0.05, "{}", term(0));
+    assert_eq!(term(1), 1.0);
     let greedy = world.emit(&batch.condition, &beam);
     assert_eq!(exact_match(&best(&greedy), &targets), 1.0);
     let first = greedy[0].hypotheses[0].terms(&mut world.store).unwrap();
     assert_eq!(print(&world.store, first[0]), PROGRAMS[0]);
+    let errors = world.emitter.token_scores(&batch).unwrap().errors.max_all().unwrap().to_scalar::<f32>().unwrap();
+    assert!(errors < 0.1, "{errors}");
     let wide = world.emit(&batch.condition, &BeamConfig { width: 4, ..beam });
     assert_eq!(exact_match(&best(&wide), &targets), 1.0);
     assert!(wide.iter().all(|emission| emission.hypotheses[0].log_probability > -0.5));
@@ -450,12 +469,12 @@ fn given_beginnings_are_kept_and_the_best_program_alone_is_the_best_of_all() {
     let mut world = World::new(&PROGRAMS, true, 7);
     let bound = world.vocabulary.bind(&mut world.store).unwrap();
     let task = parsed(&mut world.store, &world.signature, PROGRAMS[0]);
-    let mut beginning = bound.encode(&world.store, &[task]).ids;
+    let mut beginning = bound.encode(&world.store, &[task]).pieces;
     beginning.pop();
-    beginning.push(SEPARATOR);
+    beginning.push(Piece::plain(SEPARATOR));
     let beam = BeamConfig { width: 4, tokens: 24, ..BeamConfig::default() };
     let mut checker = world.checker();
-    let mut emit = |beginnings: &[Vec<u32>], wanted: usize| {
+    let mut emit = |beginnings: &[Vec<Piece>], wanted: usize| {
         world.emitter.emit_after(&condition(2), beginnings, wanted, &bound, &mut checker, &beam)
     };
     let (all, one) = (emit(&[], beam.width).unwrap(), emit(&[], 1).unwrap());
@@ -463,9 +482,9 @@ fn given_beginnings_are_kept_and_the_best_program_alone_is_the_best_of_all() {
     assert!(all.iter().zip(&one).all(|(all, one)| one.statistics.steps <= all.statistics.steps));
     // The first row begins as it is told to, the second is free.
     let begun = emit(&[beginning.clone()], beam.width).unwrap();
-    assert!(begun[0].hypotheses.iter().all(|one| one.ids.starts_with(&beginning)) && !begun[0].hypotheses.is_empty());
+    assert!(begun[0].hypotheses.iter().all(|one| one.pieces.starts_with(&beginning)) && !begun[0].hypotheses.is_empty());
     assert_eq!(best(&begun[1..]), best(&all[1..]));
-    let error = emit(&[vec![UNKNOWN]], 1).unwrap_err().to_string();
+    let error = emit(&[vec![Piece::plain(UNKNOWN)]], 1).unwrap_err().to_string();
     assert!(error.contains("a symbol that no program has"), "{error}");
 }
 
@@ -486,7 +505,7 @@ fn speed() {
         let (parameters, emitter) = made(&config, widths, Symbols { words: 100, tokens: 500 }, Precision::F32);
         let words = Tensor::ones((32, config.words), DType::U32, &Device::Cpu).unwrap();
         let (features, states) = (Some(random(&[32, 768], 1)), Some(random(&[32, 8], 2)));
-        let tokens = Tensor::full(9_u32, (32, 49), &Device::Cpu).unwrap();
+        let tokens = PieceTensor::plain(Tensor::full(9_u32, (32, 49), &Device::Cpu).unwrap()).unwrap();
         let batch = EmitterBatch { condition: Condition { words, features, states, images: None }, tokens };
         let started = std::time::Instant::now();
         for _ in 0..3 {

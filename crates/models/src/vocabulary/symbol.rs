@@ -1,10 +1,9 @@
 //! What a model writes at one step: a whole token of a program, or one number of a vector.
 //!
-//! A pose, twist or wrench is one token of the language and six symbols here, `twist[0.5` `,0` `,-2` `,0` `,0` `,0`. As
-//! one symbol, most vectors of a new episode would never have been seen in training; their numbers have. The first symbol
-//! of joints says how many numbers there are, `joints3[0.5` `,0` `,-2`, so that it is known when the vector is whole.
-
-use std::fmt;
+//! A pose, twist or wrench is one token of the language and six symbols here, `twist[` `twist,1` … `twist,5`. Each of them
+//! carries a number, which is a value and no part of the symbol: a new episode has numbers that training never had. The
+//! symbols of joints say how many numbers there are, `joints3[` `joints3,1` `joints3,2`, so that it is known when the vector
+//! is whole.
 
 use language::{
     Head, Index, JointVector, Literal, Signature, Term, TermStore, Token, Vector6, parse, parse_type, print,
@@ -19,9 +18,9 @@ pub enum Symbol {
     /// A token that is no vector.
     Token(Token),
     /// A vector begins, with its first number.
-    Open(VectorKind, Number),
-    /// Another number of the vector that is open.
-    Next(Number),
+    Open(VectorKind),
+    /// Another number of the vector that is open, by its place.
+    Next(VectorKind, u8),
 }
 
 /// The literals that are several numbers.
@@ -37,15 +36,11 @@ pub enum VectorKind {
     Joints(u8),
 }
 
-/// A finite number, compared bit by bit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Number(u64);
-
 /// A vector of which some numbers are written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OpenVector {
     kind: VectorKind,
-    numbers: Vec<Number>,
+    numbers: Vec<f64>,
 }
 
 /// What a symbol makes of what was written before it.
@@ -86,6 +81,12 @@ impl VectorKind {
         }
     }
 
+    /// The symbols that a vector of this kind consists of.
+    pub(super) fn symbols(self) -> impl Iterator<Item = Symbol> {
+        let next = move |place: usize| Symbol::Next(self, place as u8);
+        std::iter::once(Symbol::Open(self)).chain((1..self.len()).map(next))
+    }
+
     /// A whole vector; `None` if numbers are missing or not finite.
     fn token(self, numbers: &[f64]) -> Option<Token> {
         let six = || Vector6::new(<[f64; 6]>::try_from(numbers).ok()?).ok();
@@ -99,59 +100,43 @@ impl VectorKind {
     }
 }
 
-impl Number {
-    fn new(value: f64) -> Option<Number> {
-        if value.is_finite() { Some(Number(value.to_bits())) } else { None }
-    }
-
-    fn value(self) -> f64 {
-        f64::from_bits(self.0)
-    }
-}
-
-impl fmt::Display for Number {
-    /// The shortest form that reads back as the same bits.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.value())
-    }
-}
-
 impl OpenVector {
+    /// What must follow.
+    pub(crate) fn next(&self) -> Symbol {
+        Symbol::Next(self.kind, self.numbers.len() as u8)
+    }
+
     /// With another number.
-    fn with(mut self, number: Number) -> Option<Joined> {
+    fn with(mut self, number: f64) -> Option<Joined> {
         self.numbers.push(number);
         if self.numbers.len() < self.kind.len() {
             return Some(Joined::Open(self));
         }
-        let all: Vec<f64> = self.numbers.iter().map(|number| number.value()).collect();
-        self.kind.token(&all).map(Joined::Whole)
+        self.kind.token(&self.numbers).map(Joined::Whole)
     }
 }
 
 impl Symbol {
-    /// The symbols of a token, in order.
-    pub(super) fn of(token: Token) -> Vec<Symbol> {
-        let Token::Head { head: Head::Literal(literal), args: 0 } = token else { return vec![Symbol::Token(token)] };
+    /// The symbols of a token, in order, with the numbers that they carry; zero for those that carry none.
+    pub(super) fn of(token: Token) -> Vec<(Symbol, f64)> {
+        let whole = vec![(Symbol::Token(token), 0.0)];
+        let Token::Head { head: Head::Literal(literal), args: 0 } = token else { return whole };
         let (kind, values) = match literal {
             Literal::Pose(vector) => (VectorKind::Pose, vector.values().to_vec()),
             Literal::Twist(vector) => (VectorKind::Twist, vector.values().to_vec()),
             Literal::Wrench(vector) => (VectorKind::Wrench, vector.values().to_vec()),
             Literal::Joints(vector) => (VectorKind::Joints(vector.values().len() as u8), vector.values()),
-            Literal::Natural(_) | Literal::Boolean(_) | Literal::Text(_) => return vec![Symbol::Token(token)],
+            Literal::Natural(_) | Literal::Boolean(_) | Literal::Text(_) => return whole,
         };
-        let number = |(at, value): (usize, f64)| match at {
-            0 => Symbol::Open(kind, Number(value.to_bits())),
-            _ => Symbol::Next(Number(value.to_bits())),
-        };
-        values.into_iter().enumerate().map(number).collect()
+        kind.symbols().zip(values).collect()
     }
 
-    /// What it makes of what is open; nothing where it cannot stand.
-    pub(crate) fn join(self, open: Option<OpenVector>) -> Option<Joined> {
+    /// What it makes of what is open, with the number that it carries; nothing where it cannot stand.
+    pub(crate) fn join(self, open: Option<OpenVector>, number: f64) -> Option<Joined> {
         match (self, open) {
             (Symbol::Token(token), None) => Some(Joined::Whole(token)),
-            (Symbol::Open(kind, number), None) => OpenVector { kind, numbers: Vec::new() }.with(number),
-            (Symbol::Next(number), Some(open)) => open.with(number),
+            (Symbol::Open(kind), None) => OpenVector { kind, numbers: Vec::new() }.with(number),
+            (Symbol::Next(..), Some(open)) if open.next() == self => open.with(number),
             _ => None,
         }
     }
@@ -160,26 +145,22 @@ impl Symbol {
     pub(crate) fn example(self) -> Option<Token> {
         match self {
             Symbol::Token(token) => Some(token),
-            Symbol::Open(kind, _) => kind.token(&vec![0.0; kind.len()]),
-            Symbol::Next(_) => None,
+            Symbol::Open(kind) => kind.token(&vec![0.0; kind.len()]),
+            Symbol::Next(..) => None,
         }
     }
 
-    /// Whether it is a quantity rather than a name or syntax.
-    pub fn is_number(self) -> bool {
-        match self {
-            Symbol::Open(..) | Symbol::Next(_) => true,
-            Symbol::Token(Token::Head { head: Head::Literal(literal), .. }) => matches!(literal, Literal::Natural(_)),
-            Symbol::Token(_) => false,
-        }
+    /// Whether it carries a number.
+    pub fn carries_number(self) -> bool {
+        matches!(self, Symbol::Open(_) | Symbol::Next(..))
     }
 
     /// Nothing for a literal with arguments, which no type allows.
     pub(super) fn spelling(self, store: &mut TermStore) -> Option<String> {
         let token = match self {
             Symbol::Token(token) => token,
-            Symbol::Open(kind, number) => return Some(format!("{}[{number}", kind.word())),
-            Symbol::Next(number) => return Some(format!(",{number}")),
+            Symbol::Open(kind) => return Some(format!("{}[", kind.word())),
+            Symbol::Next(kind, place) => return Some(format!("{},{place}", kind.word())),
         };
         Some(match token {
             Token::Head { head: Head::Constant(name), args } => format!("{}/{args}", store.spelling(name)),
@@ -198,14 +179,11 @@ impl Symbol {
 
     /// The symbol that a text spells; nothing if it spells none.
     pub(super) fn read(store: &mut TermStore, spelling: &str) -> Option<Symbol> {
-        let number = |text: &str| text.parse().ok().and_then(Number::new);
-        if let Some(text) = spelling.strip_prefix(',') {
-            return number(text).map(Symbol::Next);
+        if let Some(kind) = spelling.strip_suffix('[').and_then(VectorKind::read) {
+            return Some(Symbol::Open(kind));
         }
-        if let Some((kind, text)) =
-            spelling.split_once('[').and_then(|(word, text)| Some((VectorKind::read(word)?, text)))
-        {
-            return Some(Symbol::Open(kind, number(text)?));
+        if let Some((kind, place)) = spelling.split_once(',').and_then(|(word, at)| Some((VectorKind::read(word)?, at))) {
+            return kind.symbols().skip(1).find(|symbol| matches!(symbol, Symbol::Next(_, at) if at.to_string() == place));
         }
         token(store, spelling).map(Symbol::Token)
     }
@@ -255,50 +233,47 @@ mod tests {
 
     #[test]
     fn vectors_are_taken_apart_and_joined_again() {
-        taken_apart_and_joined(twist([0.5, -0.0, 1e-300, -2.5e17, 0.0, 0.1 + 0.2]), ["twist[0.5", ",-0"]);
+        taken_apart_and_joined(twist([0.5, -0.0, 1e-300, -2.5e17, 0.0, 0.1 + 0.2]), ["twist[", "twist,1"]);
         let joints = VectorKind::Joints(3).token(&[1.5, -2.0, 0.0]).unwrap();
-        taken_apart_and_joined(joints, ["joints3[1.5", ",-2"]);
+        taken_apart_and_joined(joints, ["joints3[", "joints3,1"]);
         assert_eq!(VectorKind::Joints(3).token(&[1.5, f64::NAN, 0.0]), None);
     }
 
     fn taken_apart_and_joined(token: Token, first: [&str; 2]) {
         let mut store = TermStore::new();
         let (mut open, mut whole) = (None, Vec::new());
-        for symbol in Symbol::of(token) {
+        for (symbol, number) in Symbol::of(token) {
             let spelling = symbol.spelling(&mut store).unwrap();
             let read = Symbol::read(&mut store, &spelling).unwrap();
             assert_eq!(read, symbol, "{spelling}");
-            assert!(symbol.is_number());
-            match read.join(open.take()).unwrap() {
+            assert!(symbol.carries_number());
+            match read.join(open.take(), number).unwrap() {
                 Joined::Whole(token) => whole.push(token),
                 Joined::Open(vector) => open = Some(vector),
             }
         }
         assert_eq!(whole, [token]);
         assert!(open.is_none());
-        let spellings = [0, 1].map(|at| Symbol::of(token)[at].spelling(&mut store).unwrap());
+        let spellings = [0, 1].map(|at| Symbol::of(token)[at].0.spelling(&mut store).unwrap());
         assert_eq!(spellings, first);
     }
 
     #[test]
-    fn numbers_stand_in_vectors_alone() {
-        let [first, second, ..] = Symbol::of(twist([1.0; 6]))[..] else { panic!() };
-        assert!(second.join(None).is_none());
-        let Some(Joined::Open(open)) = first.join(None) else { panic!() };
-        assert!(first.join(Some(open.clone())).is_none());
-        assert!(Symbol::Token(Token::Seq).join(Some(open)).is_none());
+    fn numbers_stand_in_vectors_alone_and_in_their_places() {
+        let [(first, _), (second, _), (third, _), ..] = Symbol::of(twist([1.0; 6]))[..] else { panic!() };
+        assert!(second.join(None, 1.0).is_none());
+        let Some(Joined::Open(open)) = first.join(None, 1.0) else { panic!() };
+        assert_eq!(open.next(), second);
+        assert!(first.join(Some(open.clone()), 1.0).is_none());
+        assert!(third.join(Some(open.clone()), 1.0).is_none());
+        let pose = Symbol::Next(VectorKind::Pose, 1);
+        assert!(pose.join(Some(open.clone()), 1.0).is_none());
+        assert!(Symbol::Token(Token::Seq).join(Some(open), 0.0).is_none());
         assert_eq!(first.example(), Some(twist([0.0; 6])));
         assert_eq!(second.example(), None);
         for wrong in [
-            ",",
-            ",nan",
-            "twist[",
-            "twist[inf",
-            "pose[1,2",
-            "twist[0, 0, 0, 0, 0, 0]",
-            "joints[1",
-            "joints0[1",
-            "joints9[1",
+            ",", ",1", "twist,0", "twist,6", "twist,01", "twist,", "twist[0", "pose[1,2", "joints[", "joints0[", "joints9[",
+            "joints3,3", "twist[0, 0, 0, 0, 0, 0]",
         ] {
             assert_eq!(Symbol::read(&mut TermStore::new(), wrong), None, "{wrong}");
         }

@@ -7,13 +7,14 @@ use dataset::Shuffled;
 use models::decoder::{Decoder, DecoderConfig, FlowError, FlowNoise};
 use models::noise::{mix, normal, uniform};
 use models::training::{Loss, Objective, Part};
+use models::vocabulary::{NumberScales, Piece};
 use models::{FragmentTable, Parameters, Vocabulary};
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::samples::{Samples, decoder_batch};
-use super::{Before, CHUNK, DecoderSettings, Head, HeldOutPrograms, Measure, TrainedHead, WakeData};
+use super::{Before, CHUNK, DecoderSettings, Head, HeldOutPrograms, Measure, Perturbation, PlanPart, TrainedHead, WakeData};
 use super::{every, is_finished, trained};
 use crate::error::Result;
 use crate::pictures::Pictures;
@@ -27,13 +28,15 @@ const GLANCE: usize = 256;
 pub(super) const GROUP: &str = "decoder (LCAD)";
 
 /// Everything that is needed to build a decoder again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DecoderShape {
     /// Its settings.
     pub config: DecoderConfig,
     /// The tokens of programs.
     pub vocabulary: Vocabulary,
+    /// The scales of numbers.
+    pub numbers: NumberScales,
 }
 
 impl Head for DecoderSettings {
@@ -54,11 +57,12 @@ impl Head for DecoderSettings {
         let mut config = self.model;
         config.eye = config.eye.and_then(|eye| Some(data.pictures?.eye(eye)));
         let old = learned.as_ref().map_or(0, |learned| learned.record.model.config.tokens);
-        config.tokens = config.tokens.max(data.samples.longest()).max(old);
-        let shape = DecoderShape { config, vocabulary: data.vocabulary.clone() };
+        config.tokens = config.tokens.max(data.samples.longest_plan()).max(old);
+        let numbers = data.samples.scales(data.bound, learned.as_ref().map(|learned| &learned.record.model.numbers));
+        let shape = DecoderShape { config, vocabulary: data.vocabulary.clone(), numbers };
         let precision = self.precision.on(launch.device);
         let parameters = Parameters::new(launch.device, precision, launch.seed);
-        let objective = DecoderObjective::new(&shape, self.batch.0, launch.seed, data, parameters)?;
+        let objective = DecoderObjective::new(&shape, self, launch.seed, data, parameters)?;
         if let (Some(before), Some(learned)) = (before, learned) {
             before.growth.apply(&learned.parameters.masters(), &objective.parameters, &objective.model.tables())?;
         }
@@ -72,17 +76,20 @@ impl TrainedHead for Decoder {
     /// Errors as the policy runs (with its own programs, or with none), and with the demonstrations' programs as an oracle.
     /// All are measured at the same frames.
     fn measures(&self, data: &WakeData<'_>, held_out: &HeldOutPrograms) -> Result<Vec<Measure>> {
-        let HeldOutPrograms { frames, oracle, emitted, .. } = held_out;
+        let HeldOutPrograms { frames, plans, emitted, .. } = held_out;
         let lower = |name: &str, value: f64, note: &str| Measure::lower(GROUP, name, value, note);
-        let with = |programs: &[Vec<u32>]| measured(self, (data.table, data.pictures), frames, programs);
-        let own = with(emitted.as_deref().unwrap_or(oracle))?;
+        let with = |plans: &[Vec<Piece>]| measured(self, (data.table, data.pictures), frames, plans);
+        let own = match emitted {
+            Some(emitted) => with(&data.planned(frames, emitted)?)?,
+            None => with(plans)?,
+        };
         let as_run = "as the policy runs: given the programs that it emits, or the instruction alone";
         let mut measures = vec![
             lower("chunk error", own.chunk_mean_square(), &format!("mean square after all Euler steps, {as_run}")),
             lower("velocity error", own.velocity_mean_square(), as_run),
         ];
         if emitted.is_some() {
-            let error = with(oracle)?;
+            let error = with(plans)?;
             let future = "an oracle: programs describe the episode's own future";
             measures.push(lower("chunk error, oracle programs", error.chunk_mean_square(), future));
             let velocity = lower("velocity error, oracle programs", error.velocity_mean_square(), future);
@@ -100,6 +107,8 @@ struct DecoderObjective<'a> {
     samples: &'a Samples,
     pictures: Option<&'a Pictures>,
     order: Shuffled,
+    numbers: NumberScales,
+    perturb: Perturbation,
     seed: u64,
 }
 
@@ -108,6 +117,9 @@ struct FlowDraw {
     frames: Vec<usize>,
     noise: Vec<f32>,
     times: Vec<f32>,
+    plans: Vec<Vec<Piece>>,
+    /// What is added to standardised states.
+    shaken: Vec<f32>,
     images: Option<Vec<f32>>,
 }
 
@@ -115,15 +127,41 @@ impl<'a> DecoderObjective<'a> {
     /// A new model.
     fn new(
         shape: &DecoderShape,
-        batch: usize,
+        settings: &DecoderSettings,
         seed: u64,
         data: &WakeData<'a>,
         mut parameters: Parameters,
     ) -> Result<DecoderObjective<'a>> {
         let WakeData { table, samples, pictures, .. } = *data;
-        let model = Decoder::new(&mut parameters.root(), &shape.config, table.widths(), shape.vocabulary.len())?;
-        let order = Shuffled::new(&samples.training, batch, seed)?;
-        Ok(DecoderObjective { model, parameters, table, samples, pictures, order, seed })
+        let DecoderShape { config, vocabulary, numbers } = shape;
+        let model = Decoder::new(&mut parameters.root(), config, table.widths(), vocabulary.len(), numbers)?;
+        let order = Shuffled::new(&samples.training, settings.batch.0, seed)?;
+        let (numbers, perturb) = (numbers.clone(), settings.perturb);
+        Ok(DecoderObjective { model, parameters, table, samples, pictures, order, numbers, perturb, seed })
+    }
+}
+
+impl DecoderObjective<'_> {
+    /// The plan of a frame as a policy might have it.
+    fn perturbed(&self, frame: usize, generator: &mut ChaCha8Rng) -> Vec<Piece> {
+        let Perturbation { numbers, no_motion, no_task, .. } = self.perturb;
+        let mut plan = self.samples.plans(&[frame]).swap_remove(0);
+        let [dropped, amount] = uniform(generator, 2)[..] else { return plan };
+        for piece in &mut plan {
+            if let Some(deviation) = self.numbers.deviation(piece.id) {
+                let off = f64::from(normal(generator, 1)[0]);
+                piece.number += off * f64::from(amount) * numbers * deviation;
+            }
+        }
+        // Without programs there is an instruction alone, which must stay.
+        if !self.samples.has_motion(&plan) {
+            return plan;
+        }
+        match f64::from(dropped) {
+            at if at < no_motion => self.samples.without(&plan, PlanPart::Motion),
+            at if at < no_motion + no_task => self.samples.without(&plan, PlanPart::Task),
+            _ => plan,
+        }
     }
 }
 
@@ -145,7 +183,7 @@ fn drawn(
         times.extend(uniform(&mut generator, 1));
         noise.extend(normal(&mut generator, config.chunk * actions));
     }
-    FlowDraw { frames, noise, times, images: None }
+    FlowDraw { frames, noise, times, plans: Vec::new(), shaken: Vec::new(), images: None }
 }
 
 /// The noise at one place of an evaluation: `chunk` rows of as many numbers as an action has.
@@ -153,20 +191,20 @@ pub(crate) fn noise_at(decoder: (&DecoderConfig, usize), place: usize) -> Vec<f3
     drawn(decoder, Vec::new(), 0, u64::MAX, place..place + 1).noise
 }
 
-/// The chunk that an evaluation decodes at one frame, given the programs there: what [`measured`] compares with the actions.
+/// The chunk that an evaluation decodes at one frame, given the plan there: what [`measured`] compares with the actions.
 #[cfg(test)]
 pub(crate) fn evaluated_chunk(
     model: &Decoder,
     seen: (&FragmentTable, Option<&Pictures>),
     frame: usize,
-    programs: &[Vec<u32>],
+    plans: &[Vec<Piece>],
 ) -> models::Result<Vec<f32>> {
     let (table, pictures) = seen;
     let (config, widths) = (model.config(), model.widths());
     let drawn = drawn((config, widths.actions), vec![frame], 0, u64::MAX, 0..1);
     let (frames, noise) = drawn.on((config.chunk, widths.actions), table.device())?;
     let images = plain_images(pictures, config, &frames);
-    let batch = decoder_batch(table, &frames, programs, config, images)?;
+    let batch = decoder_batch(table, &frames, plans, config, images)?;
     Ok(model.sample(&batch.condition, &noise.start)?.flatten_all()?.to_vec1()?)
 }
 
@@ -184,21 +222,21 @@ fn plain_images(pictures: Option<&Pictures>, config: &DecoderConfig, frames: &[u
     config.eye.zip(pictures).map(|(eye, pictures)| pictures.plain(&eye, frames))
 }
 
-/// The errors at some held-out frames, given programs for them. The noise is that of evaluations: the same for every model.
+/// The errors at some held-out frames, given plans for them. The noise is that of evaluations: the same for every model.
 fn measured(
     model: &Decoder,
     seen: (&FragmentTable, Option<&Pictures>),
     frames: &[usize],
-    programs: &[Vec<u32>],
+    plans: &[Vec<Piece>],
 ) -> models::Result<FlowError> {
     let (table, pictures) = seen;
     let (config, widths) = (model.config(), model.widths());
     let mut error = FlowError::default();
-    for (at, (chunk, programs)) in frames.chunks(CHUNK).zip(programs.chunks(CHUNK)).enumerate() {
+    for (at, (chunk, plans)) in frames.chunks(CHUNK).zip(plans.chunks(CHUNK)).enumerate() {
         let drawn = drawn((config, widths.actions), chunk.to_vec(), 0, u64::MAX, at * CHUNK..at * CHUNK + chunk.len());
         let (frames, noise) = drawn.on((config.chunk, widths.actions), table.device())?;
         let images = plain_images(pictures, config, &frames);
-        let batch = decoder_batch(table, &frames, programs, config, images)?;
+        let batch = decoder_batch(table, &frames, plans, config, images)?;
         error = error.merged(model.measure(&batch, &noise)?);
     }
     Ok(error)
@@ -218,20 +256,36 @@ impl Objective for DecoderObjective<'_> {
         let (config, first) = (self.model.config(), places.start);
         let images = config.eye.zip(self.pictures);
         let images = images.map(|(eye, pictures)| pictures.varied(&eye, &frames, self.seed, step, first));
-        Ok(FlowDraw { images, ..drawn((config, self.model.widths().actions), frames, self.seed, step, places) })
+        let (mut plans, mut shaken) = (Vec::with_capacity(frames.len()), Vec::new());
+        for (frame, place) in frames.iter().zip(places.clone()) {
+            let mut name = b"decoder perturbation".to_vec();
+            name.extend(step.to_le_bytes());
+            name.extend((place as u64).to_le_bytes());
+            let mut generator = ChaCha8Rng::seed_from_u64(mix(self.seed, &name));
+            plans.push(self.perturbed(*frame, &mut generator));
+            let noise = normal(&mut generator, self.model.widths().states);
+            shaken.extend(noise.into_iter().map(|value| value * self.perturb.states as f32));
+        }
+        let drawn = drawn((config, self.model.widths().actions), frames, self.seed, step, places);
+        Ok(FlowDraw { images, plans, shaken, ..drawn })
     }
 
     fn loss(&self, mut drawn: FlowDraw) -> models::Result<Loss> {
         let config = self.model.config();
         let images = drawn.images.take();
+        let (plans, shaken) = (std::mem::take(&mut drawn.plans), std::mem::take(&mut drawn.shaken));
         let (frames, noise) = drawn.on((config.chunk, self.model.widths().actions), self.table.device())?;
-        let batch = decoder_batch(self.table, &frames, &self.samples.targets(&frames), config, images)?;
+        let mut batch = decoder_batch(self.table, &frames, &plans, config, images)?;
+        if let Some(states) = batch.condition.states.take() {
+            let shaken = Tensor::from_vec(shaken, states.dims(), &Device::Cpu)?.to_device(self.table.device())?;
+            batch.condition.states = Some((states + shaken)?);
+        }
         self.model.loss(&batch, &noise)
     }
 
     fn evaluate(&self) -> models::Result<BTreeMap<String, f64>> {
         let frames = every(&self.samples.held_out, GLANCE);
-        let error = measured(&self.model, (self.table, self.pictures), &frames, &self.samples.targets(&frames))?;
+        let error = measured(&self.model, (self.table, self.pictures), &frames, &self.samples.plans(&frames))?;
         Ok(BTreeMap::from([
             ("velocity".to_owned(), error.velocity_mean_square()),
             ("chunk".to_owned(), error.chunk_mean_square()),

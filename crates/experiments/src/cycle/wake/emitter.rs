@@ -7,7 +7,7 @@ use dataset::Shuffled;
 use language::PrefixChecker;
 use models::emitter::{BeamConfig, Emitter, EmitterConfig, Symbols, WordVocabulary, best, exact_match};
 use models::training::{Loss, Objective, Part};
-use models::vocabulary::{SEPARATOR, UNKNOWN, Vocabulary};
+use models::vocabulary::{NumberScales, Piece, SEPARATOR, UNKNOWN, Vocabulary};
 use models::{FragmentTable, Parameters};
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ const GLANCE: usize = 512;
 pub(super) const GROUP: &str = "emitter (TPE)";
 
 /// Everything that is needed to build an emitter again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EmitterShape {
     /// Its settings.
@@ -35,6 +35,8 @@ pub struct EmitterShape {
     pub vocabulary: Vocabulary,
     /// The words of instructions.
     pub words: WordVocabulary,
+    /// The scales of numbers.
+    pub numbers: NumberScales,
 }
 
 impl EmitterShape {
@@ -66,8 +68,10 @@ impl Head for EmitterSettings {
         let mut config = self.model;
         config.eye = config.eye.and_then(|eye| Some(data.pictures?.eye(eye)));
         let old = learned.as_ref().map_or(0, |learned| learned.record.model.config.tokens);
-        config.tokens = config.tokens.max(data.samples.longest()).max(old);
-        let shape = EmitterShape { config, vocabulary: data.vocabulary.clone(), words: data.words.clone() };
+        config.tokens = config.tokens.max(data.samples.longest_target()).max(old);
+        let numbers = data.samples.scales(data.bound, learned.as_ref().map(|learned| &learned.record.model.numbers));
+        let (vocabulary, words) = (data.vocabulary.clone(), data.words.clone());
+        let shape = EmitterShape { config, vocabulary, words, numbers };
         let precision = self.precision.on(launch.device);
         let parameters = Parameters::new(launch.device, precision, launch.seed);
         let objective = EmitterObjective::new(&shape, self.batch.0, launch.seed, data, parameters)?;
@@ -82,7 +86,7 @@ impl Head for EmitterSettings {
 
 impl TrainedHead for Emitter {
     /// The best programs; an empty one where the search finds none within its limit.
-    fn programs(&self, data: &WakeData<'_>, frames: &[usize]) -> Result<Option<Vec<Vec<u32>>>> {
+    fn programs(&self, data: &WakeData<'_>, frames: &[usize]) -> Result<Option<Vec<Vec<Piece>>>> {
         let mut checker = PrefixChecker::new(&data.written.store, &data.written.signature, GOAL);
         let beam = BeamConfig { tokens: self.config().tokens, ..data.settings.beam };
         let mut programs = Vec::with_capacity(frames.len());
@@ -96,19 +100,24 @@ impl TrainedHead for Emitter {
     }
 
     fn measures(&self, data: &WakeData<'_>, held_out: &HeldOutPrograms) -> Result<Vec<Measure>> {
-        let TokenCounts { task, structure, numbers, unknown } = token_counts(self, data, &held_out.judged)?;
-        let all = task.and(structure).and(numbers);
+        let TokenCounts { task, structure, number_errors, unknown } = token_counts(self, data, &held_out.judged)?;
+        let all = task.and(structure);
         let higher = |name: &str, value: f64, note: &str| Measure::higher(GROUP, name, value, note);
         let mut measures = vec![
             higher(
                 "token accuracy",
                 all.share(),
-                "all tokens, given the correct ones before; the paper's programs are not public",
+                "names and syntax of task and motion, given the correct ones before; the paper's programs are not public",
             )
             .with_paper("0.812–0.904"),
             higher("task tokens", task.share(), "given the correct ones before"),
             higher("names and syntax", structure.share(), "tokens of motions: skills, library entries, syntax"),
-            higher("numbers", numbers.share(), "tokens of motions: arguments, one number at a time"),
+            Measure::lower(
+                GROUP,
+                "number error",
+                number_errors.share(),
+                "numbers of motions, given the correct ones before: mean distance in deviations of the training numbers",
+            ),
             Measure::lower(
                 GROUP,
                 "unknown tokens",
@@ -120,7 +129,7 @@ impl TrainedHead for Emitter {
             let exact = exact_match(emitted, &held_out.oracle);
             let tasks = exact_match(&tasks(emitted), &tasks(&held_out.oracle));
             measures.push(higher("exact tasks", tasks, "emitted by beam search"));
-            measures.push(higher("exact programs", exact, "task and motion, emitted by beam search"));
+            measures.push(higher("exact programs", exact, "names and syntax of task and motion, emitted by beam search"));
         }
         Ok(measures)
     }
@@ -131,7 +140,8 @@ impl TrainedHead for Emitter {
 struct TokenCounts {
     task: Counted,
     structure: Counted,
-    numbers: Counted,
+    /// The sum of errors and the count of numbers.
+    number_errors: Counted,
     unknown: f64,
 }
 
@@ -158,22 +168,26 @@ fn token_counts(emitter: &Emitter, data: &WakeData<'_>, frames: &[usize]) -> Res
     for chunk in frames.chunks(CHUNK) {
         let images = plain_images(data.pictures, emitter.config(), chunk);
         let batch = data.samples.emitter_batch(data.table, chunk, emitter.config(), images)?;
-        let correct: Vec<Vec<f32>> = emitter.token_scores(&batch)?.correct.to_vec2()?;
-        for (frame, correct) in chunk.iter().zip(correct) {
+        let scores = emitter.token_scores(&batch)?;
+        let (correct, errors) = (scores.correct.to_vec2::<f32>()?, scores.errors.to_vec2::<f32>()?);
+        for ((frame, correct), errors) in chunk.iter().zip(correct).zip(errors) {
             let target = data.samples.target(*frame);
             let mut in_task = true;
             // What the model has no room for cannot be written.
-            let correct = correct.into_iter().chain(std::iter::repeat(0.0));
-            for ((id, is_number), correct) in target.ids.iter().zip(&target.numbers).zip(correct) {
-                let kind = match (in_task, is_number) {
-                    (true, _) => &mut counts.task,
-                    (false, true) => &mut counts.numbers,
-                    (false, false) => &mut counts.structure,
-                };
+            let scored = correct.into_iter().zip(errors).chain(std::iter::repeat((0.0, 0.0)));
+            let symbols = target.pieces.iter().zip(&target.is_number).zip(scored);
+            for ((piece, is_number), (correct, error)) in symbols {
+                let id = piece.id;
+                if *is_number {
+                    counts.number_errors.correct += f64::from(error);
+                    counts.number_errors.all += 1.0;
+                    continue;
+                }
+                let kind = if in_task { &mut counts.task } else { &mut counts.structure };
                 // A token that is not in the vocabulary cannot be written.
-                kind.correct += if *id == UNKNOWN { 0.0 } else { f64::from(correct) };
+                kind.correct += if id == UNKNOWN { 0.0 } else { f64::from(correct) };
                 kind.all += 1.0;
-                in_task &= *id != SEPARATOR;
+                in_task &= id != SEPARATOR;
             }
             counts.unknown += target.unknown as f64;
         }
@@ -182,8 +196,9 @@ fn token_counts(emitter: &Emitter, data: &WakeData<'_>, frames: &[usize]) -> Res
 }
 
 /// The first of two programs, of each.
-fn tasks(programs: &[Vec<u32>]) -> Vec<Vec<u32>> {
-    programs.iter().map(|ids| ids.split(|id| *id == SEPARATOR).next().unwrap_or_default().to_vec()).collect()
+fn tasks(programs: &[Vec<Piece>]) -> Vec<Vec<Piece>> {
+    let task = |pieces: &Vec<Piece>| pieces.split(|piece| piece.id == SEPARATOR).next().unwrap_or_default().to_vec();
+    programs.iter().map(task).collect()
 }
 
 /// The emitter as the trainer sees it.
@@ -218,7 +233,7 @@ impl<'a> EmitterObjective<'a> {
         mut parameters: Parameters,
     ) -> Result<EmitterObjective<'a>> {
         let WakeData { table, samples, pictures, .. } = *data;
-        let model = Emitter::new(&mut parameters.root(), &shape.config, table.widths(), shape.symbols())?;
+        let model = Emitter::new(&mut parameters.root(), &shape.config, table.widths(), shape.symbols(), &shape.numbers)?;
         let order = Shuffled::new(&samples.training, batch, seed)?;
         Ok(EmitterObjective { model, parameters, table, samples, pictures, order, seed })
     }
@@ -246,7 +261,7 @@ impl Objective for EmitterObjective<'_> {
     }
 
     fn evaluate(&self) -> models::Result<BTreeMap<String, f64>> {
-        let (mut nats, mut right, mut count) = (0.0, 0.0, 0.0);
+        let (mut nats, mut right, mut count, mut errors, mut numbers) = (0.0, 0.0, 0.0, 0.0, 0.0);
         for frames in every(&self.samples.held_out, GLANCE).chunks(CHUNK) {
             let images = plain_images(self.pictures, self.model.config(), frames);
             let batch = self.samples.emitter_batch(self.table, frames, self.model.config(), images)?;
@@ -255,9 +270,16 @@ impl Objective for EmitterObjective<'_> {
             nats += sum(&scores.nats)?;
             right += sum(&scores.correct)?;
             count += sum(&scores.counted)?;
+            errors += sum(&scores.errors)?;
+            let targets = frames.iter().map(|frame| self.samples.target(*frame));
+            numbers += targets.flat_map(|target| &target.is_number).filter(|is_number| **is_number).count() as f64;
         }
         let mean = |sum: f64| sum / f64::max(count, 1.0);
-        Ok(BTreeMap::from([("cross_entropy".to_owned(), mean(nats)), ("accuracy".to_owned(), mean(right))]))
+        Ok(BTreeMap::from([
+            ("cross_entropy".to_owned(), mean(nats)),
+            ("accuracy".to_owned(), mean(right)),
+            ("number_error".to_owned(), errors / f64::max(numbers, 1.0)),
+        ]))
     }
 
     fn work_per_step(&self) -> (f64, &'static str) {

@@ -4,6 +4,7 @@
 //! actions. The driver knows heads only through [`Head`] and [`TrainedHead`], and figures travel as [`Measure`]s from here
 //! to the report's table, so a new head is one file and one line in [`heads`](super::heads).
 
+use models::vocabulary::Piece;
 use report::Better;
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +38,7 @@ pub trait Head {
 /// A head after its training.
 pub trait TrainedHead {
     /// The programs that it writes for some frames; `None` if it does not write programs.
-    fn programs(&self, _data: &WakeData<'_>, _frames: &[usize]) -> Result<Option<Vec<Vec<u32>>>> {
+    fn programs(&self, _data: &WakeData<'_>, _frames: &[usize]) -> Result<Option<Vec<Vec<Piece>>>> {
         Ok(None)
     }
 
@@ -52,9 +53,11 @@ pub struct HeldOutPrograms {
     /// Frames, evenly chosen, for which programs are emitted.
     pub frames: Vec<usize>,
     /// The programs of `frames` as the demonstrations have them. They describe the episode's own future: an oracle.
-    pub oracle: Vec<Vec<u32>>,
+    pub oracle: Vec<Vec<Piece>>,
+    /// The plans of `frames` as the demonstrations have them, an oracle too.
+    pub plans: Vec<Vec<Piece>>,
     /// The programs that the policy wrote for `frames`; `None` if it writes none.
-    pub emitted: Option<Vec<Vec<u32>>>,
+    pub emitted: Option<Vec<Vec<Piece>>>,
 }
 
 /// One held-out figure of a head, with all that a table needs to show it.

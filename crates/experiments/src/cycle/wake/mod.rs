@@ -21,8 +21,9 @@ use models::decoder::DecoderConfig;
 use models::emitter::{BeamConfig, EmitterConfig, WordVocabulary};
 use models::training::checkpoint::MODEL;
 use models::training::{Objective, Outcome, TrainConfig, train};
-use models::vocabulary::{BoundVocabulary, Growth, Vocabulary};
+use models::vocabulary::{BoundVocabulary, Growth, Piece, Vocabulary};
 use serde::{Deserialize, Serialize};
+use skills::SkillAlphabet;
 
 pub use self::decoder::DecoderShape;
 #[cfg(test)]
@@ -30,8 +31,10 @@ pub(crate) use self::decoder::evaluated_chunk;
 pub(crate) use self::decoder::noise_at;
 pub use self::emitter::EmitterShape;
 pub use self::head::{Head, HeldOutPrograms, Measure, TrainedHead, value_of};
-pub use self::samples::Samples;
+pub use self::samples::{Part as PlanPart, Samples};
 use super::corpus::Written;
+use super::demonstrations::Demonstrations;
+use super::plan::Planner;
 use crate::error::{Error, Result};
 use crate::pictures::Pictures;
 use crate::prepared::Prepared;
@@ -67,6 +70,29 @@ pub struct DecoderSettings {
     pub batch: Batch,
     /// The precision of products.
     pub precision: PrecisionChoice,
+    /// How what it reads differs from the demonstrations.
+    pub perturb: Perturbation,
+}
+
+/// How plans and states are changed while the decoder learns. A policy executes plans that it has written itself, from where its
+/// own actions have led: neither is exact, and what is seen must correct it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Perturbation {
+    /// Numbers of a plan are off by a deviation drawn between zero and this, in deviations of the number.
+    pub numbers: f64,
+    /// States are off by this deviation, in deviations of the state.
+    pub states: f64,
+    /// The share of frames whose plan is without its motion.
+    pub no_motion: f64,
+    /// The share of frames whose plan is without its task, as in programs of skills alone.
+    pub no_task: f64,
+}
+
+impl Default for Perturbation {
+    fn default() -> Self {
+        Perturbation { numbers: 0.2, states: 0.02, no_motion: 0.1, no_task: 0.1 }
+    }
 }
 
 /// How phase B is run.
@@ -134,6 +160,10 @@ pub struct WakeData<'a> {
     pub bound: &'a BoundVocabulary,
     /// The words of instructions.
     pub words: &'a WordVocabulary,
+    /// The skills.
+    pub alphabet: &'a SkillAlphabet,
+    /// The demonstrations.
+    pub demonstrations: &'a Demonstrations,
     /// The images, for heads with an eye.
     pub pictures: Option<&'a Pictures>,
     /// How phase B is run.
@@ -157,12 +187,23 @@ impl WakeData<'_> {
         for head in policy {
             emitted = head.programs(self, &frames)?.or(emitted);
         }
-        let held_out = HeldOutPrograms { judged, oracle: self.samples.targets(&frames), frames, emitted };
+        let (oracle, plans) = (self.samples.targets(&frames), self.samples.plans(&frames));
+        let held_out = HeldOutPrograms { judged, oracle, plans, frames, emitted };
         let mut all = Vec::new();
         for head in policy {
             all.extend(head.measures(self, &held_out)?);
         }
         Ok(all)
+    }
+
+    /// The plans of programs that a policy wrote for some frames.
+    pub(crate) fn planned(&self, frames: &[usize], emitted: &[Vec<Piece>]) -> Result<Vec<Vec<Piece>>> {
+        let Written { store, signature, .. } = self.written;
+        let planner = Planner { store, signature, bound: self.bound, alphabet: self.alphabet };
+        let of = |(frame, pieces): (&usize, &Vec<Piece>)| {
+            planner.of_pieces(pieces, &self.demonstrations.position(*frame).unwrap_or_default())
+        };
+        frames.iter().zip(emitted).map(of).collect()
     }
 
     /// What a model of this data records about itself.

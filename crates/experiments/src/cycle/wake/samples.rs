@@ -1,7 +1,8 @@
 //! What wake learns from: each frame, with the programs that are right there.
 //!
 //! At a frame the emitter is to write two terms: the task, and what is done from the frame on over the next segments. The
-//! decoder is given both, and makes the next actions.
+//! decoder is given the task and a [plan](crate::cycle::plan), and makes the next actions. Numbers of both are the exact
+//! positions of the demonstrations, not those of the grid.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +10,12 @@ use candle_core::{Device, Tensor};
 use dataset::{EpisodeId, FragmentIndex};
 use models::decoder::{self, DecoderBatch, DecoderConfig, term_tensor};
 use models::emitter::{self, EmitterBatch, EmitterConfig, WordVocabulary, token_tensor, word_tensor};
-use models::vocabulary::{Encoded, Vocabulary};
+use models::vocabulary::{BoundVocabulary, EOS, Encoded, NumberScales, Piece, SEPARATOR, Vocabulary};
 use models::{EyeConfig, FragmentTable};
 
-use crate::cycle::corpus::Written;
+use crate::cycle::corpus::{Plan, Written};
 use crate::cycle::demonstrations::Demonstrations;
+use crate::cycle::plan::nothing;
 use crate::error::Result;
 use crate::prepared::Prepared;
 
@@ -26,18 +28,28 @@ pub struct Samples {
     pub training: FragmentIndex,
     /// The frames that are judged by.
     pub held_out: FragmentIndex,
-    /// Distinct programs as numbers.
-    targets: Vec<Encoded>,
+    /// Distinct programs with their plans.
+    targets: Vec<Target>,
     /// For each frame its programs, by place in `targets`.
     target_of: Vec<u32>,
+    /// A program that does nothing, without the end.
+    nothing: Vec<Piece>,
     /// The instruction of each demonstration as numbers.
     instructions: Vec<Vec<u32>>,
     /// For each frame its instruction.
     instruction_of: Vec<u32>,
 }
 
+/// What is learned at the frames of a segment.
+struct Target {
+    /// What the emitter writes.
+    written: Encoded,
+    /// What the decoder reads.
+    plan: Vec<Piece>,
+}
+
 impl Samples {
-    /// Programs as numbers of a vocabulary.
+    /// Programs as pieces of a vocabulary.
     pub fn new(
         prepared: &Prepared,
         demonstrations: &Demonstrations,
@@ -53,18 +65,27 @@ impl Samples {
         for (at, demonstration) in demonstrations.all.iter().enumerate() {
             demonstration.frames.clone().for_each(|frame| instruction_of[frame] = instructions.len() as u32);
             instructions.push(words.encode(&demonstration.instruction, usize::MAX));
-            for (frame, now) in demonstration.frames.clone().zip(&written.now[at]) {
-                let programs = [written.tasks[at], *now];
-                target_of[frame] = *places.entry(programs).or_insert_with(|| {
-                    targets.push(bound.encode(&written.store, &programs));
+            let programs = written.now[at].iter().zip(&written.plans[at]);
+            for (frame, (now, plan)) in demonstration.frames.clone().zip(programs) {
+                let task = written.tasks[at];
+                target_of[frame] = *places.entry((task, *now, *plan)).or_insert_with(|| {
+                    let plans = |term| bound.encode(&written.store, &[task, term]);
+                    let Plan { on_grid, exact } = *plan;
+                    let (on_grid, exact) = (plans(on_grid), plans(exact).pieces);
+                    let mut target = bound.encode(&written.store, &[task, *now]);
+                    refine(&mut target, &on_grid, &exact);
+                    targets.push(Target { written: target, plan: exact });
                     targets.len() as u32 - 1
                 });
             }
         }
+        let empty = nothing(&mut written.store)?;
+        let mut nothing = bound.encode(&written.store, &[empty]).pieces;
+        nothing.pop();
         let spans = prepared.source.dataset.spans();
         let index = |episodes: &[EpisodeId]| FragmentIndex::new(spans, episodes, 1, 1);
         let (training, held_out) = (index(&prepared.split.train)?, index(&prepared.split.held_out)?);
-        Ok(Samples { training, held_out, targets, target_of, instructions, instruction_of })
+        Ok(Samples { training, held_out, targets, target_of, nothing, instructions, instruction_of })
     }
 
     /// The words that the training instructions have.
@@ -73,20 +94,59 @@ impl Samples {
         WordVocabulary::new(training.map(|one| one.instruction.as_str()), BUCKETS)
     }
 
-    /// The programs of a frame as numbers.
-    pub fn target(&self, frame: usize) -> &Encoded {
+    fn of(&self, frame: usize) -> &Target {
         &self.targets[self.target_of[frame] as usize]
     }
 
-    /// The programs of some frames as numbers.
-    pub fn targets(&self, frames: &[usize]) -> Vec<Vec<u32>> {
-        frames.iter().map(|frame| self.target(*frame).ids.clone()).collect()
+    /// The programs that the emitter is to write at a frame.
+    pub fn target(&self, frame: usize) -> &Encoded {
+        &self.of(frame).written
     }
 
-    /// The most tokens of a training target. Held-out programs do not shape a model; longer ones are cut.
-    pub fn longest(&self) -> usize {
-        let frames = self.training.iter().map(|(_, fragment)| fragment.frames.start);
-        frames.map(|frame| self.target(frame).ids.len()).max().unwrap_or(0)
+    /// The same at some frames, as pieces.
+    pub fn targets(&self, frames: &[usize]) -> Vec<Vec<Piece>> {
+        frames.iter().map(|frame| self.target(*frame).pieces.clone()).collect()
+    }
+
+    /// What the decoder reads at some frames.
+    pub fn plans(&self, frames: &[usize]) -> Vec<Vec<Piece>> {
+        frames.iter().map(|frame| self.of(*frame).plan.clone()).collect()
+    }
+
+    /// The most pieces of a training target. Held-out programs do not shape a model; longer ones are cut.
+    pub fn longest_target(&self) -> usize {
+        self.trained().map(|target| target.written.pieces.len()).max().unwrap_or(0)
+    }
+
+    /// The most pieces of a training plan.
+    pub fn longest_plan(&self) -> usize {
+        self.trained().map(|target| target.plan.len()).max().unwrap_or(0)
+    }
+
+    /// The scales of numbers in training programs. Those of an earlier policy stay.
+    pub fn scales(&self, bound: &BoundVocabulary, before: Option<&NumberScales>) -> NumberScales {
+        let programs = self.trained().flat_map(|target| [target.written.pieces.as_slice(), target.plan.as_slice()]);
+        NumberScales::fit(bound, programs, before)
+    }
+
+    /// The targets of all training frames.
+    fn trained(&self) -> impl Iterator<Item = &Target> {
+        self.training.iter().map(|(_, fragment)| self.of(fragment.frames.start))
+    }
+
+    /// Whether a plan has a motion.
+    pub fn has_motion(&self, plan: &[Piece]) -> bool {
+        let motion = plan.split(|piece| piece.id == SEPARATOR).nth(1).unwrap_or_default();
+        motion.len() > self.nothing.len() + 1
+    }
+
+    /// A plan without its motion, or without its task.
+    pub fn without(&self, plan: &[Piece], part: Part) -> Vec<Piece> {
+        let at = plan.iter().position(|piece| piece.id == SEPARATOR).unwrap_or(plan.len());
+        match part {
+            Part::Motion => [&plan[..at], &[Piece::plain(SEPARATOR)], &self.nothing, &[Piece::plain(EOS)]].concat(),
+            Part::Task => [&self.nothing, &plan[at..]].concat(),
+        }
     }
 
     /// What the emitter learns at some frames, as far as it has room for words and tokens.
@@ -102,7 +162,7 @@ impl Samples {
             frames.iter().map(|frame| self.instructions[self.instruction_of[*frame] as usize].clone()).collect();
         let words = word_tensor(&instructions, config.words, table.device())?;
         let mut targets = self.targets(frames);
-        targets.iter_mut().for_each(|ids| ids.truncate(config.tokens));
+        targets.iter_mut().for_each(|pieces| pieces.truncate(config.tokens));
         Ok(EmitterBatch {
             condition: emitter::Condition {
                 words,
@@ -115,17 +175,17 @@ impl Samples {
     }
 }
 
-/// What a decoder learns at some frames, or is judged by, given programs for them.
+/// What a decoder learns at some frames, or is judged by, given plans for them.
 pub(super) fn decoder_batch(
     table: &FragmentTable,
     frames: &[usize],
-    programs: &[Vec<u32>],
+    plans: &[Vec<Piece>],
     config: &DecoderConfig,
     images: Option<Vec<f32>>,
 ) -> models::Result<DecoderBatch> {
     let seen = Seen::new(table, frames)?;
     let (actions, counted) = table.chunks(frames, config.chunk)?;
-    let terms = term_tensor(programs, config.tokens, table.device())?;
+    let terms = term_tensor(plans, config.tokens, table.device())?;
     Ok(DecoderBatch {
         condition: decoder::Condition {
             terms,
@@ -136,6 +196,31 @@ pub(super) fn decoder_batch(
         actions,
         counted,
     })
+}
+
+/// A part of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// What was asked for.
+    Task,
+    /// What is done.
+    Motion,
+}
+
+/// Puts exact numbers in the place of those on the grid: vectors of `target` that `on_grid` has too become those of `exact`.
+fn refine(target: &mut Encoded, on_grid: &Encoded, exact: &[Piece]) {
+    let vectors = |encoded: &Encoded| -> Vec<std::ops::Range<usize>> {
+        let is_number = &encoded.is_number;
+        let starts = (0..is_number.len()).filter(|at| is_number[*at] && encoded.is_start[*at]);
+        let end = |start: usize| (start + 1..is_number.len()).find(|at| !is_number[*at] || encoded.is_start[*at]);
+        starts.map(|start| start..end(start).unwrap_or(is_number.len())).collect()
+    };
+    for vector in vectors(target) {
+        let same = |place: &std::ops::Range<usize>| on_grid.pieces[place.clone()] == target.pieces[vector.clone()];
+        if let Some(place) = vectors(on_grid).into_iter().find(same) {
+            target.pieces[vector].copy_from_slice(&exact[place]);
+        }
+    }
 }
 
 /// Images on the device, for a head with an eye.
