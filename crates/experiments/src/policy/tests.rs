@@ -111,6 +111,7 @@ fn a_served_run_answers_as_its_evaluation_does_and_executes_programs() {
     assert!(about.notes.is_empty() && about.record.tasks.len() == 9, "{:?}", about.record.tasks);
 
     served_actions_are_those_of_the_evaluation(&made, &mut policy);
+    plans_of_what_is_to_be_written_are_those_that_the_decoder_learns_from(&made);
     programs_are_written_again_only_when_something_has_changed(&made, &mut policy);
     programs_of_clients_are_executed_or_refused(&made, &mut policy);
     runs_of_earlier_versions_and_missing_files(&made);
@@ -138,6 +139,32 @@ fn a_policy_with_an_eye_sees_images_as_in_its_evaluation_and_can_be_served_witho
     assert!(reason.contains("16×16 pixels; the policy needs 32×32"), "{reason}");
     let error = made.arm(Some("best")).err().unwrap().to_string();
     assert!(error.contains("no trained policy `best`; it has `no_programs`, `t1`, `with`"), "{error}");
+}
+
+/// Unfolding the library and the distances of a written program gives the plan of the demonstration: the same calls, with
+/// targets that differ by the grid at most where a distance is on the grid, and not at all where the program has a position.
+fn plans_of_what_is_to_be_written_are_those_that_the_decoder_learns_from(made: &Made) {
+    let out = made.out();
+    with_wake_data(&made.prepared, &made.settings, &made.options(&out, &mut |_| {}), |data| {
+        let (mut exact, mut all, mut moved) = (0, 0, false);
+        let starts = data.demonstrations.all.iter().flat_map(|one| one.segments.iter().map(|segment| segment.start));
+        for frame in starts.step_by(3) {
+            let written = &data.samples.target(frame).pieces;
+            let plan = data.samples.plans(&[frame]).swap_remove(0);
+            let unfolded = data.planned(&[frame], std::slice::from_ref(written)).unwrap().swap_remove(0);
+            let ids = |pieces: &[Piece]| pieces.iter().map(|piece| piece.id).collect::<Vec<u32>>();
+            assert_eq!(ids(&unfolded), ids(&plan), "frame {frame}");
+            let coarsest = data.alphabet.grids.iter().flatten().copied().fold(0.0, f64::max);
+            for (found, wanted) in unfolded.iter().zip(&plan) {
+                assert!((found.number - wanted.number).abs() <= 2.0 * coarsest, "frame {frame}: {found:?}, {wanted:?}");
+                exact += usize::from(found.number == wanted.number);
+                all += 1;
+                moved |= found.number != 0.0;
+            }
+        }
+        assert!(moved && exact * 2 > all, "{exact} of {all}");
+    })
+    .unwrap();
 }
 
 fn served_actions_are_those_of_the_evaluation(made: &Made, policy: &mut RunPolicy) {

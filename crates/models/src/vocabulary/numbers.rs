@@ -361,11 +361,11 @@ mod tests {
         let numbers = Tensor::new(&[-1.0_f32, 1.0], &Device::Cpu).unwrap();
         let mut optimizer = AdamW::new(&parameters, AdamWConfig::default()).unwrap();
         let mut last = f32::INFINITY;
-        for _ in 0..300 {
+        for step in 0..600 {
             let loss = writer.scores(&seen, &ids, &numbers).unwrap().nats.sum_all().unwrap();
             last = loss.to_scalar().unwrap();
             let gradients = parameters.gradients(&loss.backward().unwrap()).unwrap();
-            optimizer.step(&parameters, &gradients, 0.05).unwrap();
+            optimizer.step(&parameters, &gradients, 0.05 * (1.0 - f64::from(step) / 600.0)).unwrap();
         }
         let value = writer.values(&seen).unwrap()[0].iter().find(|one| one.0 == programs[0][1].id).unwrap().1;
         assert!((value.abs() - 1.0).abs() < 0.1, "{value}");

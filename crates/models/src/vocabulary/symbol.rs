@@ -185,7 +185,8 @@ impl Symbol {
         if let Some((kind, place)) = spelling.split_once(',').and_then(|(word, at)| Some((VectorKind::read(word)?, at))) {
             return kind.symbols().skip(1).find(|symbol| matches!(symbol, Symbol::Next(_, at) if at.to_string() == place));
         }
-        token(store, spelling).map(Symbol::Token)
+        // A whole vector is several symbols.
+        token(store, spelling).map(Symbol::Token).filter(|symbol| !matches!(symbol, Symbol::Token(token) if Symbol::of(*token).len() > 1))
     }
 }
 
