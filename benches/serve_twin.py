@@ -163,21 +163,29 @@ def load(folder, build):
     return model.eval(), record
 
 
-def emitter(record):
+def sizes(record):
+    """The sizes of a head, without what changes nothing for the twin."""
     config = dict(record["model"]["config"])
     config.pop("form")
+    if config.pop("eye", None) is not None:
+        sys.exit(
+            "this policy sees images with an eye of its own, which the twin does not have; expected a run whose "
+            "`wake.emitter.model.eye` and `wake.decoder.model.eye` are not set (any preset but `eye`)"
+        )
+    return config
+
+
+def emitter(record):
     widths, words = record["widths"], record["model"]["words"]
     symbols = 1 + len(words["words"]) + words["buckets"]
     vocabulary = len(record["model"]["vocabulary"])
-    return Emitter(EmitterConfig(**config), widths["features"], widths["states"], symbols, vocabulary)
+    return Emitter(EmitterConfig(**sizes(record)), widths["features"], widths["states"], symbols, vocabulary)
 
 
 def decoder(record):
-    config = dict(record["model"]["config"])
-    config.pop("form")
     widths = record["widths"]
     vocabulary = len(record["model"]["vocabulary"])
-    return Decoder(DecoderConfig(**config), widths["features"], widths["states"], widths["actions"], vocabulary)
+    return Decoder(DecoderConfig(**sizes(record)), widths["features"], widths["states"], widths["actions"], vocabulary)
 
 
 async def serve(policy, port):

@@ -1,9 +1,11 @@
-"""A robot in Python: `pip install openpi-client`, then `python examples/client.py`, next to `refactor-vla serve demo-run`."""
+"""A robot in Python: `pip install openpi-client`, then `python examples/client.py [PORT]`, next to `refactor-vla serve demo-run`."""
+
+import sys
 
 import numpy as np
 from openpi_client.websocket_client_policy import WebsocketClientPolicy
 
-policy = WebsocketClientPolicy("127.0.0.1", 8000)
+policy = WebsocketClientPolicy("127.0.0.1", int(sys.argv[1]) if len(sys.argv) > 1 else 8000)
 metadata = policy.get_server_metadata()
 observation = {
     "observation/image": np.zeros((128, 128, 3), np.uint8),

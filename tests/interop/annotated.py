@@ -94,10 +94,13 @@ def iterate(out, keys, steps):
 
 
 def train(out, steps):
-    """A few steps of lerobot's ACT on the annotated dataset; `None` if its imports are missing."""
+    """A few steps of lerobot's ACT on the annotated dataset; `None` if it cannot be trained here, with the reason."""
     try:
         from lerobot.configs.types import FeatureType
-        from lerobot.datasets.utils import dataset_to_policy_features
+        try:
+            from lerobot.datasets.utils import dataset_to_policy_features
+        except ImportError:  # lerobot 0.6
+            from lerobot.utils.feature_utils import dataset_to_policy_features
         from lerobot.policies.act.configuration_act import ACTConfig
         from lerobot.policies.act.modeling_act import ACTPolicy
         from lerobot.policies.factory import make_pre_post_processors
@@ -106,6 +109,9 @@ def train(out, steps):
         return None
 
     meta = LeRobotDataset("interop/train", root=out, video_backend="pyav").meta
+    if not meta.camera_keys:
+        print("ACT: skipped: it needs an image, and the dataset has no camera")
+        return None
     features = dataset_to_policy_features(meta.features)
     outputs = {key: feature for key, feature in features.items() if feature.type is FeatureType.ACTION}
     inputs = {key: feature for key, feature in features.items() if key not in outputs}
@@ -124,10 +130,13 @@ def train(out, steps):
     )
     policy = ACTPolicy(config).train()
     before, _ = make_pre_post_processors(config, dataset_stats=meta.stats)
-    deltas = {key: [0.0] for key in config.image_features} | {"observation.state": [0.0]}
     deltas = {"action": [step / meta.fps for step in config.action_delta_indices]}
     dataset = LeRobotDataset("interop/train", root=out, delta_timestamps=deltas, video_backend="pyav")
-    loader = torch.utils.data.DataLoader(dataset, batch_size=4, shuffle=True, num_workers=0)
+    collate = None
+    if getattr(meta, "has_language_columns", False):
+        # As lerobot-train does: rows of language are lists of different lengths.
+        from lerobot.utils.collate import lerobot_collate_fn as collate
+    loader = torch.utils.data.DataLoader(dataset, batch_size=4, shuffle=True, num_workers=0, collate_fn=collate)
     optimizer = torch.optim.Adam(policy.parameters(), lr=1e-3)
     losses = []
     for batch in loader:
@@ -184,16 +193,16 @@ def main():
         after = check_subtasks(options.source, out, table, options.items)
         iterate(out, ["subtask", "subtask_index", "skill_index", "action"], 5)
         print(f"subtasks: {len(after)} frames, {after.num_episodes} episodes: equal ({time.time() - started:.1f} s)")
-        if options.steps > 0:
-            losses = train(out, options.steps)
-            if losses is not None:
-                print(f"ACT: loss {losses} ({time.time() - started:.1f} s)")
     else:
         out, table = folder / "language", folder / "language.csv"
         run(options.program, "annotate", options.source, out, "--format", "language", "--segments", table)
         run(options.program, "data", "validate", out)
         count = check_language(out, table, options.items)
         print(f"language: {count} episodes: equal ({time.time() - started:.1f} s)")
+    if options.steps > 0:
+        losses = train(out, options.steps)
+        if losses is not None:
+            print(f"ACT: loss {losses} ({time.time() - started:.1f} s)")
 
 
 main()

@@ -208,14 +208,16 @@ The exit code is 0 if the dataset is sound, also with warnings, and 2 if it is n
 The page contains its pictures and loads nothing. Of a dataset without subtasks it shows those that
 `annotate` would write.")]
     View(ViewArgs),
-    /// Write labels from a JSON file into a copy of a dataset: a number for each frame, with names
-    #[command(after_help = r#"Example:
-  refactor-vla data annotate skills.json demos/libero_goal demos/libero_goal_skills
+    /// Write the skills of a run, or labels from a JSON file, into a copy of a dataset
+    #[command(after_help = r#"Examples:
+  refactor-vla data annotate runs/goal demos/libero_goal demos/libero_goal_skills
+  refactor-vla data annotate labels.json demos/libero_goal demos/libero_goal_labels
 
-To find subtasks, or to write the skills of a run, use `refactor-vla annotate`. The copy has the
-column of the file, the names in `meta`, and both again as lerobot's subtasks.
+With a run, this is `refactor-vla annotate DATASET OUT --run RUN`, which has more options. To find
+subtasks without a run, use `refactor-vla annotate DATASET OUT`.
 
-The file is such as
+With a file, the copy has the column of the file, the names in `meta`, and both again as lerobot's
+subtasks. The file is such as
   {
     "feature": "skill",
     "names": ["reach", "grasp"],
@@ -406,15 +408,15 @@ pub(crate) struct SynthRobotArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AnnotateArgs {
-    /// JSON file of skills, or `-` for stdin
-    #[arg(value_name = "FILE")]
+    /// Directory of a run, or a JSON file of labels (`-` for stdin)
+    #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
     /// Dataset: a directory, or `embedded:libero_goal_mini`
     #[arg(value_name = "DATASET")]
     pub(crate) dataset: String,
     /// Directory to create; must not exist, or be empty
     pub(crate) out: PathBuf,
-    /// Write the column and the names only, not lerobot's subtasks; subtasks that are there are kept
+    /// With a file: write the column and the names only, not lerobot's subtasks; subtasks that are there are kept
     #[arg(long)]
     pub(crate) no_subtasks: bool,
     /// Print JSON instead of a table

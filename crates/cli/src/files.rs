@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 
+use dataset::whole_file::WholeFile;
 use serde::Serialize;
 
 use crate::failure::{Failure, Problem};
@@ -119,15 +120,9 @@ pub(crate) fn shown(path: &Path) -> String {
 }
 
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = parent_of(path).join(format!(".{name}.{}.part", std::process::id()));
-    let written = File::create(&beside)
-        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
-        .and_then(|()| fs::rename(&beside, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&beside);
-    }
-    written
+    let mut file = WholeFile::create_shared(path)?;
+    file.write_all(bytes)?;
+    file.finish()
 }
 
 fn parent_of(path: &Path) -> &Path {

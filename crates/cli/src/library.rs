@@ -250,8 +250,17 @@ impl Report<'_> {
     /// Why the search stopped, and what it took.
     fn ending(&self) -> String {
         let stopped = match self.stop {
-            Stop::Optimal => "search complete".to_owned(),
-            Stop::OptimalUnderRules => "search complete under argument capture and single place".to_owned(),
+            Stop::Optimal if self.cost == "stitch" => "search complete".to_owned(),
+            // The optimum of the additive weights near the description length, whose candidates are then priced exactly.
+            Stop::Optimal => {
+                "search complete for the weights that propose candidates, not for the nats of whole libraries"
+                    .to_owned()
+            }
+            Stop::OptimalUnderRules => {
+                "search finished; the optimum may be lost to the pruning rules argument capture \
+                 and single place (off with `--without argument-capture --without single-place`)"
+                    .to_owned()
+            }
             Stop::Budget => "search stopped by its budget of steps (`--max-steps`)".to_owned(),
             Stop::Memory => format!("search stopped by its memory limit of {} MiB (`--max-memory`)", self.max_memory),
             Stop::Time => "search stopped by its time limit (`--time-limit`)".to_owned(),

@@ -86,7 +86,7 @@ pub(crate) fn run(options: &RunArgs) -> Result<(), Failure> {
         // Print each summary immediately so that a later failure does not lose it.
         if !options.how.compute.json && place.is_first() {
             let gap = if made.is_empty() { "" } else { "\n" };
-            files::print(format!("{gap}{}", story(&out, &summary)).as_bytes())?;
+            files::print(format!("{gap}{}", in_words(&out, &summary)).as_bytes())?;
         }
         made.push((out, summary));
     }
@@ -102,7 +102,7 @@ pub(crate) fn demo(options: &DemoArgs) -> Result<(), Failure> {
     match options.how.compute.json {
         _ if !place.is_first() => Ok(()),
         true => print_json(&[(options.out.clone(), summary)]),
-        false => files::print(story(&options.out, &summary).as_bytes()),
+        false => files::print(in_words(&options.out, &summary).as_bytes()),
     }
 }
 
@@ -162,7 +162,7 @@ fn print_json(made: &[(PathBuf, RunSummary)]) -> Result<(), Failure> {
 }
 
 /// The summary of a run for a terminal.
-fn story(out: &Path, summary: &RunSummary) -> String {
+fn in_words(out: &Path, summary: &RunSummary) -> String {
     let (learned, held_out) = summary.demonstrations;
     let library = summary.refactor.last().map(|last| &last.library);
     let entries = library.map_or(0, compression::Library::len);

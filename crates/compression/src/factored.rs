@@ -96,12 +96,21 @@ impl Factored {
 
     /// The corpus with one entry inlined in programs and in the other entries.
     pub(crate) fn without(&self, index: usize) -> Self {
+        self.inlined_entry(index, |at| at != index)
+    }
+
+    /// The corpus with the calls of one entry inlined; the entry stays, at no use.
+    pub(crate) fn uncalled(&self, index: usize) -> Self {
+        self.inlined_entry(index, |_| true)
+    }
+
+    /// One entry inlined in programs and in the entries that are kept.
+    fn inlined_entry(&self, index: usize, is_kept: impl Fn(usize) -> bool) -> Self {
         let mut terms = Terms::with_names_of(&self.terms);
-        let (removed, kept): (Vec<_>, Vec<_>) = self.entries.iter().enumerate().partition(|&(at, _)| at == index);
-        let removed: Vec<Entry> = removed.into_iter().map(|(_, &entry)| entry).collect();
-        let mut inlining = rewrite::Inlining::new(&self.terms, &removed);
+        let mut inlining = rewrite::Inlining::new(&self.terms, &self.entries[index..=index]);
         let programs = inlining.inline_all(&self.programs, &mut terms);
-        let entries = kept.iter().map(|&(_, entry)| inlining.inline_body(entry, &mut terms)).collect();
+        let kept = self.entries.iter().enumerate().filter(|&(at, _)| is_kept(at));
+        let entries = kept.map(|(_, entry)| inlining.inline_body(entry, &mut terms)).collect();
         Self { terms, programs, entries, next_name: self.next_name }
     }
 

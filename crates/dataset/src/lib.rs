@@ -69,6 +69,7 @@ mod table;
 mod tasks;
 mod validate;
 pub mod video;
+pub mod whole_file;
 pub mod write;
 
 pub use columns::{Columns, Matrix};

@@ -32,6 +32,7 @@ pub mod separable_phase;
 pub mod settings;
 pub mod source;
 pub mod summary;
+mod svg;
 mod tables;
 pub mod trained;
 pub mod windows;

@@ -12,10 +12,13 @@
 //! anything is computed takes its settings away again, so that the directory is what it was before.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use dataset::whole_file::{PARTIAL, WholeFile};
 use models::training::distributed::Transport;
+use models::training::{Difference, differences};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -292,52 +295,16 @@ fn names_in(root: &Path) -> impl Iterator<Item = String> {
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned())
 }
 
-/// The places at which two values differ, each with both values.
-pub(crate) fn differences(was: &Value, is: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    compare(was, is, "", true, &mut found);
-    found
-}
-
 /// The places that both values have and at which they differ.
-fn conflicts(was: &Value, is: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    compare(was, is, "", false, &mut found);
+fn conflicts(was: &Value, is: &Value) -> Vec<Difference> {
+    let mut found = differences(was, is);
+    found.retain(|difference| difference.was.is_some() && difference.is.is_some());
     found
 }
 
-fn compare(was: &Value, is: &Value, place: &str, missing_differs: bool, found: &mut Vec<String>) {
-    let (Value::Object(old), Value::Object(new)) = (was, is) else {
-        if was != is {
-            found.push(format!("`{place}` was {}, is {}", short(was), short(is)));
-        }
-        return;
-    };
-    for name in old.keys().chain(new.keys().filter(|name| !old.contains_key(*name))) {
-        let inside = if place.is_empty() { name.clone() } else { format!("{place}.{name}") };
-        match (old.get(name), new.get(name)) {
-            (Some(was), Some(is)) => compare(was, is, &inside, missing_differs, found),
-            (was, is) if missing_differs => {
-                let null = Value::Null;
-                compare(was.unwrap_or(&null), is.unwrap_or(&null), &inside, missing_differs, found);
-            }
-            _ => {}
-        }
-    }
-}
-
-/// A value for a message: long ones are cut.
-fn short(value: &Value) -> String {
-    const MOST: usize = 40;
-    let text = value.to_string();
-    match text.char_indices().nth(MOST) {
-        None => text,
-        Some((end, _)) => format!("{}…", &text[..end]),
-    }
-}
-
-fn named(differences: &[String]) -> String {
-    let mut text = differences[..differences.len().min(SHOWN)].join(", ");
+fn named(differences: &[Difference]) -> String {
+    let shown: Vec<String> = differences.iter().take(SHOWN).map(Difference::to_string).collect();
+    let mut text = shown.join(", ");
     if differences.len() > SHOWN {
         text += &format!(" and {} more", differences.len() - SHOWN);
     }
@@ -378,14 +345,9 @@ pub(crate) fn json_bytes(path: &Path, value: &impl Serialize) -> Result<Vec<u8>>
 
 /// Writes a file that appears whole or not at all.
 pub fn write_text(path: &Path, text: &[u8]) -> Result<()> {
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(PARTIAL);
-    let partial = PathBuf::from(partial);
-    fs::write(&partial, text).and_then(|()| fs::rename(&partial, path)).map_err(Error::write(path))
+    let mut file = WholeFile::create(path).map_err(Error::write(path))?;
+    file.write_all(text).and_then(|()| file.finish()).map_err(Error::write(path))
 }
-
-/// The ending of files that are being written.
-const PARTIAL: &str = ".partial";
 
 fn unwritten(path: &Path, error: &serde_json::Error) -> Error {
     Error::Format { path: path.to_owned(), reason: format!("cannot be written: {error}") }
@@ -533,9 +495,11 @@ mod tests {
     #[test]
     fn differences_name_places_and_values() {
         let found = differences(&json!({ "a": { "b": 1, "c": 2 }, "d": [1] }), &json!({ "a": { "b": 3 }, "d": [1] }));
-        assert_eq!(found, ["`a.b` was 1, is 3", "`a.c` was 2, is null"]);
+        let found: Vec<String> = found.iter().map(Difference::to_string).collect();
+        assert_eq!(found, ["`a.b` was 1, is 3", "`a.c` was 2, is absent"]);
         assert!(conflicts(&json!({ "a": 1 }), &json!({ "b": 2 })).is_empty());
-        let many: Vec<String> = (0..7).map(|at| at.to_string()).collect();
-        assert_eq!(named(&many), "0, 1, 2, 3, 4 and 2 more");
+        let many = differences(&json!({}), &json!({ "a": 0, "b": 1, "c": 2, "d": 3, "e": 4, "f": 5, "g": 6 }));
+        let shown: Vec<String> = many[..SHOWN].iter().map(Difference::to_string).collect();
+        assert_eq!(named(&many), format!("{} and 2 more", shown.join(", ")));
     }
 }

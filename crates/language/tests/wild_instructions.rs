@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 const WILD: &str = include_str!("../fixtures/wild_instructions.txt");
 const HELD_BACK: &str = include_str!("../fixtures/wild_instructions_held_back.txt");
+const BATCH_4: &str = include_str!("../fixtures/wild_instructions_batch_4.txt");
 
 /// The lines of a fixture: source, instruction, program.
 fn lines(fixture: &str) -> impl Iterator<Item = [&str; 3]> {
@@ -25,7 +26,9 @@ struct Score {
     right: usize,
     /// Of those, without anything left over.
     whole: usize,
-    /// The others, as text.
+    /// Read otherwise, without a message about it.
+    silent: usize,
+    /// Those that are not right, as text.
     wrong: String,
 }
 
@@ -44,7 +47,10 @@ fn score(fixture: &str) -> Score {
                 continue;
             }
             (Err(report), _) => format!("a fixture that does not parse: {report}"),
-            (_, Ok(found)) => language::print(&store, found.term),
+            (_, Ok(found)) => {
+                score.silent += usize::from(found.missing.is_empty());
+                format!("{}, left out: {:?}", language::print(&store, found.term), found.missing)
+            }
             (_, Err(error)) => format!("error: {error}"),
         };
         score.wrong += &format!("{source}: {text}\n    expected {expected}\n    found    {read}\n");
@@ -54,7 +60,7 @@ fn score(fixture: &str) -> Score {
 
 #[test]
 fn finding_8_instructions_in_the_wild() {
-    let Score { all, right, whole, wrong } = score(WILD);
+    let Score { all, right, whole, wrong, .. } = score(WILD);
     assert!(all >= 300, "{all} instructions");
     assert!(right * 100 >= all * 90 && whole * 100 >= all * 90, "{right} of {all}, {whole} whole\n{wrong}");
 }
@@ -62,9 +68,18 @@ fn finding_8_instructions_in_the_wild() {
 /// These were collected and translated after the grammar was written.
 #[test]
 fn finding_8_instructions_held_back_from_the_grammar() {
-    let Score { all, right, whole, wrong } = score(HELD_BACK);
+    let Score { all, right, whole, wrong, .. } = score(HELD_BACK);
     assert!(all >= 80, "{all} instructions");
     assert!(right * 100 >= all * 90, "{right} of {all}, {whole} whole\n{wrong}");
+}
+
+/// These were written down, sentences and programs, before the parser was run on any of them.
+#[test]
+fn finding_8_a_fourth_batch_of_instructions() {
+    let Score { all, right, whole, silent, wrong } = score(BATCH_4);
+    assert!(all >= 60, "{all} instructions");
+    // At first contact 52 were right, and 12 of the others were read otherwise without a message.
+    assert!(right * 100 >= all * 92 && silent <= 4, "{right} of {all}, {whole} whole, {silent} silent\n{wrong}");
 }
 
 fn plan(text: &str) -> String {
@@ -365,4 +380,82 @@ fn the_course_of_an_action_is_not_a_place() {
     for (text, program) in cases {
         assert_eq!(plan(text), program, "{text}");
     }
+}
+
+#[test]
+fn finding_8_its_door_is_that_of_what_opens() {
+    let cases = [
+        (
+            "put the plate in the microwave and close its door",
+            r#"seq[put "plate" (in "microwave"), close (part "door" "microwave")]"#,
+        ),
+        (
+            "open the cabinet, pick up the jar and open its lid",
+            r#"seq[open "cabinet", pick "jar", open (part "lid" "jar")]"#,
+        ),
+        ("put the apple in the pot and close its lid", r#"seq[put "apple" (in "pot"), close (part "lid" "pot")]"#),
+        (
+            "put the bowl in the microwave and press its button",
+            r#"seq[put "bowl" (in "microwave"), act_on "press" (part "button" "microwave")]"#,
+        ),
+        ("pick up the plastic cup and open its lid", r#"seq[pick "plastic cup", open (part "lid" "plastic cup")]"#),
+    ];
+    for (text, program) in cases {
+        assert_eq!(plan(text), program, "{text}");
+    }
+}
+
+#[test]
+fn finding_8_participles_and_directions_are_not_nouns() {
+    let cases = [
+        ("pick up the object hidden under the towel to the left", r#"pick (at "object" (under (at "towel" left)))"#),
+        ("pick up the cup placed on the plate to the right", r#"pick (at "cup" (on (at "plate" right)))"#),
+        ("move the cup placed on the plate to the right", r#"put (at "cup" (on "plate")) right"#),
+        ("put the cup stuck under the plate in the box", r#"put (at "cup" (under "plate")) (in "box")"#),
+        ("Move the lamp head to the left", r#"put "lamp head" left"#),
+        ("pick up the cup and head to the table", r#"seq[pick "cup", reach (next_to "table")]"#),
+        ("flip the light switch on the right", r#"act_on "flip" (at "light switch" right)"#),
+        ("turn the knob on the left to the right", r#"act_to "turn" (at "knob" left) right"#),
+        ("hang the mug on the second hook from the left", r#"act_to "hang" "mug" (on "second hook from left")"#),
+        ("pick up the third cup from the right", r#"pick "third cup from right""#),
+        ("move the block closest to the robot to the left", r#"put (at "block" (next_to "robot")) left"#),
+        ("put the cup on the plate nearest to the sink", r#"put "cup" (on (at "plate" (next_to "sink")))"#),
+    ];
+    for (text, program) in cases {
+        assert_eq!(plan(text), program, "{text}");
+    }
+}
+
+#[test]
+fn finding_8_swapping_ordering_and_folding_are_read() {
+    let cases = [
+        ("swap the bowl and the cup", r#"act_on "swap" (both "bowl" "cup")"#),
+        ("swap the positions of the bowl and the cup", r#"act_on "swap" (both "bowl" "cup")"#),
+        ("swap the bowl with the cup", r#"act_on "swap" (both "bowl" "cup")"#),
+        ("sort the blocks by size", r#"act_on "sort by size" "blocks""#),
+        (
+            "sort the blocks by color and shape into the boxes",
+            r#"act_to "sort by color and shape" "blocks" (in "boxes")"#,
+        ),
+        ("stack the cups from largest to smallest", r#"act_on "stack from largest to smallest" "cups""#),
+        ("arrange the blocks from left to right", r#"act_on "arrange from left to right" "blocks""#),
+        ("fold the towel once from left to right", r#"act_on "fold from left to right" "towel""#),
+        (
+            "fold the towel from the bottom left to the top right",
+            r#"act_on "fold from bottom left to top right" "towel""#,
+        ),
+        ("pick up the notebook, then write with the pen", r#"seq[pick "notebook", with "pen" (act "write")]"#),
+        ("pick up the plate and wipe with the cloth", r#"seq[pick "plate", with "cloth" (act_on "wipe" "plate")]"#),
+    ];
+    for (text, program) in cases {
+        assert_eq!(plan(text), program, "{text}");
+    }
+}
+
+/// The instruction of our synthetic ALOHA that was lost.
+#[test]
+fn finding_8_a_remark_after_the_clause_does_not_lose_it() {
+    let (program, missing) = understood("put the yellow cube and the green cube in the bowl, one with each arm");
+    assert_eq!(program, r#"seq[put "yellow cube" (in "bowl"), put "green cube" (in "bowl")]"#);
+    assert_eq!(missing, ["one with each arm"]);
 }

@@ -26,7 +26,7 @@ pub struct Skill {
     /// That phase, as an index into [`Report::phases`](crate::Report::phases).
     pub main_phase: Option<i64>,
     /// Mean displacement of the gripper from first to last frame in metres, in the robot's base frame: x forward, y left,
-    /// z up. `None` where the dataset does not name its position columns.
+    /// z up. `None` where no columns are known to hold its position, as for a robot that is commanded by joints.
     #[serde(default, deserialize_with = "json_number::place")]
     pub displacement: Option<[f64; 3]>,
     /// Mean change of the gripper's opening as a share of its range, negative when it closes.

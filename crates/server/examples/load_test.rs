@@ -5,8 +5,8 @@
 //! cargo run --release -p server --example load_test -- --port 8000 --pid $! --clients 32 --requests 10000
 //! cargo run --release -p server --example load_test -- --port 8000 --pid $! --clients 4 --pause-ms 500 --minutes 30
 //! ```
-//! One more client is killed in the middle of a request, again and again, and one asks and never reads; `--alone` does without
-//! them, to measure latency. The exit code is 1 if
+//! One more client is killed in the middle of a request, again and again, and one asks and never reads, until its socket takes
+//! no more requests and the server ends the connection; `--alone` does without them, to measure latency. The exit code is 1 if
 //! a request was lost, or if the server's memory grew by more than a tenth after the first tenth of the time.
 #![expect(clippy::print_stdout, reason = "the result of the program")]
 
@@ -20,6 +20,12 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use server::client::{Client, Input};
 use server::message::{Key, Value};
+
+/// The receive buffer of the client that stalls, in bytes: a few replies fill it.
+const BUFFER: u32 = 1 << 12;
+
+/// Time between its requests: it is to stall, not to take the server's time.
+const STALLED_PAUSE: Duration = Duration::from_millis(5);
 
 /// What was asked for.
 #[derive(Clone)]
@@ -84,8 +90,8 @@ async fn measure(plan: &Plan) -> Result<bool, Box<dyn Error>> {
     let end = plan.minutes.map(|minutes| Instant::now() + Duration::from_secs_f64(60.0 * minutes));
     let begun = Instant::now();
     let memory = tokio::spawn(watch_memory(plan.pid, done.clone()));
-    let nuisances =
-        [tokio::spawn(killed(plan.clone(), done.clone())), tokio::spawn(stalled(plan.clone(), done.clone()))];
+    let kills = tokio::spawn(killed(plan.clone(), done.clone()));
+    let stalls = tokio::spawn(stalled(plan.clone(), done.clone()));
     let robots: Vec<_> =
         (0..plan.clients).map(|at| tokio::spawn(robot(plan.clone(), at, asked.clone(), end))).collect();
     let mut all = Found::default();
@@ -100,7 +106,6 @@ async fn measure(plan: &Plan) -> Result<bool, Box<dyn Error>> {
     let seconds = begun.elapsed().as_secs_f64();
     done.store(true, Ordering::Relaxed);
     let memory = memory.await?;
-    let [kills, stalls] = nuisances;
     let (kills, stalls) = (kills.await?, stalls.await?);
     let answered = all.latencies.len();
     let wanted = if end.is_some() { answered + all.errors.len() } else { plan.requests };
@@ -126,7 +131,9 @@ async fn measure(plan: &Plan) -> Result<bool, Box<dyn Error>> {
             "latency_ms": { "p50": latency(0.5), "p90": latency(0.9), "p99": latency(0.99), "max": latency(1.0) },
             "server_timing_p50_ms": stages,
             "killed_clients": kills,
-            "requests_of_the_stalled_client": stalls,
+            "stalled_client": {
+                "requests": stalls.requests, "refusals": stalls.refusals, "thrown_out": stalls.thrown_out,
+            },
             "memory_kib": {
                 "after_a_tenth": settled, "end": memory.last(), "most": memory.iter().max(), "flat": flat,
             },
@@ -234,29 +241,46 @@ async fn killed(plan: Plan, done: Arc<AtomicBool>) -> usize {
     count
 }
 
-/// Asks and never reads, until the server throws it out; gives how many requests it sent.
-async fn stalled(plan: Plan, done: Arc<AtomicBool>) -> usize {
-    let mut count = 0;
+/// Asks and never reads, until the server has stopped reading as well and throws it out; then again.
+async fn stalled(plan: Plan, done: Arc<AtomicBool>) -> Stalls {
+    let mut stalls = Stalls::default();
     while !plan.alone && !done.load(Ordering::Relaxed) {
-        let Ok(mut client) = Client::connect(&plan.address, plan.key.as_deref()).await else {
+        let connected = Client::connect_with_buffer(&plan.address, plan.key.as_deref(), Some(BUFFER)).await;
+        let Ok(mut client) = connected else {
             tokio::time::sleep(Duration::from_millis(500)).await;
             continue;
         };
         let robot = Robot::new(&client, &plan, 1);
         let state = robot.state(0);
-        // A few requests only: it is to stall, not to take the server's time.
-        for _ in 0..8 {
-            let observation = robot.observation(&state, false);
-            if tokio::time::timeout(Duration::from_secs(1), client.send(&observation)).await.is_err() {
-                break;
-            }
-            count += 1;
-        }
+        let observation = robot.observation(&state, false);
         while !done.load(Ordering::Relaxed) {
-            tokio::time::sleep(Duration::from_millis(200)).await;
+            match tokio::time::timeout(Duration::from_secs(1), client.send(&observation)).await {
+                Ok(Ok(())) => stalls.requests += 1,
+                // Nobody takes the next request, as nobody takes the replies.
+                Err(_) => {
+                    stalls.refusals += 1;
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+                Ok(Err(_)) => {
+                    stalls.thrown_out += 1;
+                    break;
+                }
+            }
+            tokio::time::sleep(STALLED_PAUSE).await;
         }
     }
-    count
+    stalls
+}
+
+/// What the client that stalls has seen.
+#[derive(Default)]
+struct Stalls {
+    /// Requests that it sent without reading a reply.
+    requests: usize,
+    /// How often its socket took no request for a second.
+    refusals: usize,
+    /// How often the server ended the connection.
+    thrown_out: usize,
 }
 
 /// The resident memory of a process, in KiB, twice a second.

@@ -3,11 +3,12 @@
 //! `examples/client.rs` is a whole robot in ten lines.
 
 use std::collections::BTreeMap;
+use std::io;
 
 use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
 use thiserror::Error;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream, lookup_host};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
@@ -24,7 +25,7 @@ pub struct Client {
 }
 
 /// A value of a request.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Input<'a> {
     /// An instruction, a program.
     Text(&'a str),
@@ -71,6 +72,18 @@ impl Client {
     /// # Errors
     /// If nobody is there, or the key is wrong.
     pub async fn connect(address: &str, key: Option<&str>) -> Result<Client, ClientError> {
+        Client::connect_with_buffer(address, key, None).await
+    }
+
+    /// Connects with a receive buffer of so many bytes instead of the system's, as tests of slow clients need it.
+    ///
+    /// # Errors
+    /// If nobody is there, or the key is wrong.
+    pub async fn connect_with_buffer(
+        address: &str,
+        key: Option<&str>,
+        buffer: Option<u32>,
+    ) -> Result<Client, ClientError> {
         let mut request = format!("ws://{address}/").into_client_request().map_err(Box::new)?;
         if let Some(key) = key {
             let value = HeaderValue::from_str(&format!("Api-Key {key}"));
@@ -78,7 +91,7 @@ impl Client {
                 value.map_err(|error| Box::new(tungstenite::Error::from(tungstenite::http::Error::from(error))))?;
             request.headers_mut().insert(AUTHORIZATION, value);
         }
-        let stream = TcpStream::connect(address).await.map_err(|error| Box::new(error.into()))?;
+        let stream = connected(address, buffer).await.map_err(|error| Box::new(error.into()))?;
         stream.set_nodelay(true).map_err(|error| Box::new(error.into()))?;
         let config = WebSocketConfig::default().max_message_size(None).max_frame_size(None);
         let connected = tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await;
@@ -138,6 +151,20 @@ impl Client {
             }
         }
     }
+}
+
+async fn connected(address: &str, buffer: Option<u32>) -> io::Result<TcpStream> {
+    let Some(buffer) = buffer else { return TcpStream::connect(address).await };
+    let mut last = None;
+    for address in lookup_host(address).await? {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        socket.set_recv_buffer_size(buffer)?;
+        match socket.connect(address).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(last.unwrap_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable)))
 }
 
 /// The message of an observation.

@@ -24,7 +24,7 @@ pub struct Config {
     pub max_message: usize,
     /// A client without a request for so long is disconnected.
     pub idle: Duration,
-    /// Time between pings; a client that sends nothing for two of them is disconnected.
+    /// A client that sends nothing for so long is sent a ping; it is disconnected if it then sends nothing for as long again.
     pub ping: Duration,
     /// A client that does not take a reply for so long is disconnected.
     pub write_timeout: Duration,

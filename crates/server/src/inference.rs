@@ -1,13 +1,15 @@
 //! The thread on which the policy lives, and its batches.
 //!
 //! A batch begins with a request and is complete when every connected client has asked, when it is full, or when the window
-//! is over. A single client so never waits, and one that is connected but silent costs the others at most the window.
+//! is over. A single client so never waits, and one that is connected but silent costs the others at most the window. Nothing
+//! is computed for a client that has left.
 
+use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
@@ -54,16 +56,24 @@ pub(crate) struct Batching {
     pub(crate) clients: Arc<AtomicUsize>,
 }
 
+/// An error once the thread has ended. Nobody has to wait for that: a policy may be slow.
+pub(crate) type Ended = oneshot::Receiver<Infallible>;
+
 /// Starts the thread. It ends at [`Order::Stop`] or when all senders are gone; what was sent before is answered.
 pub(crate) fn start(
     policy: Box<dyn Policy>,
     batching: Batching,
     metrics: Arc<Metrics>,
-) -> Result<(Sender<Order>, JoinHandle<()>), ServerError> {
+) -> Result<(Sender<Order>, Ended), ServerError> {
     let (sender, orders) = channel();
+    let (running, ended) = oneshot::channel();
     let worker = Worker { policy, batching, metrics, orders };
-    let thread = thread::Builder::new().name("inference".to_owned()).spawn(move || worker.run());
-    Ok((sender, thread.map_err(ServerError::Start)?))
+    let work = move || {
+        worker.run();
+        drop(running);
+    };
+    thread::Builder::new().name("inference".to_owned()).spawn(work).map_err(ServerError::Start)?;
+    Ok((sender, ended))
 }
 
 struct Worker {
@@ -87,6 +97,9 @@ impl Worker {
                 Order::Stop => return,
                 Order::Forget(client) => self.forget(client),
                 Order::Infer(job) => {
+                    if !self.is_awaited(&job) {
+                        continue;
+                    }
                     let Gathered { jobs, gone, stop } = self.gather(job);
                     self.answer(jobs);
                     gone.into_iter().for_each(|client| self.forget(client));
@@ -109,13 +122,23 @@ impl Worker {
                 break;
             }
             match self.orders.recv_timeout(end.saturating_duration_since(Instant::now())) {
-                Ok(Order::Infer(job)) => gathered.jobs.push(job),
+                Ok(Order::Infer(job)) if self.is_awaited(&job) => gathered.jobs.push(job),
+                Ok(Order::Infer(_)) => {}
                 Ok(Order::Forget(client)) => gathered.gone.push(client),
                 Ok(Order::Stop) => gathered.stop = true,
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
         }
         gathered
+    }
+
+    /// Whether the client of a job is still there.
+    fn is_awaited(&self, job: &Job) -> bool {
+        let is_awaited = !job.answer.is_closed();
+        if !is_awaited {
+            self.metrics.abandoned();
+        }
+        is_awaited
     }
 
     fn answer(&mut self, jobs: Vec<Job>) {
@@ -178,14 +201,14 @@ mod tests {
         (Order::Infer(Job { request, asked: Instant::now(), answer }), receiver)
     }
 
-    fn started(clients: usize, window: Duration) -> (Sender<Order>, JoinHandle<()>) {
+    fn started(clients: usize, window: Duration) -> (Sender<Order>, Ended) {
         let batching = Batching { window, most: 8, clients: Arc::new(AtomicUsize::new(clients)) };
         start(Box::new(Counting), batching, Arc::new(Metrics::new())).unwrap()
     }
 
     #[test]
     fn requests_of_several_clients_share_a_batch_and_fail_alone() {
-        let (sender, thread) = started(3, Duration::from_secs(20));
+        let (sender, ended) = started(3, Duration::from_secs(20));
         let mut receivers = Vec::new();
         for (client, task) in [(0, "a"), (1, "fail"), (2, "b")] {
             let (order, receiver) = job(client, task);
@@ -196,40 +219,59 @@ mod tests {
         assert_eq!(answers[0].result.as_ref().unwrap().actions, [3.0]);
         assert!(answers[1].result.is_err() && answers[2].result.is_ok());
         drop(sender);
-        thread.join().unwrap();
+        assert!(ended.blocking_recv().is_err());
     }
 
     #[test]
     fn silent_clients_cost_no_more_than_the_window() {
-        let (sender, thread) = started(2, Duration::from_millis(5));
+        let (sender, ended) = started(2, Duration::from_millis(5));
         let (order, receiver) = job(0, "a");
         let asked = Instant::now();
         sender.send(order).unwrap();
         assert_eq!(receiver.blocking_recv().unwrap().batch, 1);
         assert!(asked.elapsed() < Duration::from_secs(5));
         drop(sender);
-        thread.join().unwrap();
+        assert!(ended.blocking_recv().is_err());
     }
 
     #[test]
     fn a_panic_is_an_error_of_its_batch_alone() {
-        let (sender, thread) = started(1, Duration::ZERO);
+        let (sender, ended) = started(1, Duration::ZERO);
         for (task, ok) in [("panic", false), ("a", true)] {
             let (order, receiver) = job(0, task);
             sender.send(order).unwrap();
             assert_eq!(receiver.blocking_recv().unwrap().result.is_ok(), ok);
         }
         drop(sender);
-        thread.join().unwrap();
+        assert!(ended.blocking_recv().is_err());
+    }
+
+    #[test]
+    fn nothing_is_computed_for_clients_that_have_left() {
+        let (sender, orders) = channel();
+        let mut receivers = Vec::new();
+        for (client, has_left) in [(0, true), (1, false), (2, true), (3, false)] {
+            let (order, receiver) = job(client, if has_left { "panic" } else { "a" });
+            sender.send(order).unwrap();
+            receivers.extend(Some(receiver).filter(|_| !has_left));
+        }
+        drop(sender);
+        let metrics = Arc::new(Metrics::new());
+        let batching = Batching { window: Duration::ZERO, most: 8, clients: Arc::new(AtomicUsize::new(4)) };
+        Worker { policy: Box::new(Counting), batching, metrics: metrics.clone(), orders }.run();
+        for receiver in receivers {
+            assert!(receiver.blocking_recv().unwrap().result.is_ok());
+        }
+        assert!(metrics.text().contains("abandoned_total 2"), "{}", metrics.text());
     }
 
     #[test]
     fn what_was_asked_is_answered_before_the_end() {
-        let (sender, thread) = started(2, Duration::ZERO);
+        let (sender, ended) = started(2, Duration::ZERO);
         let (order, receiver) = job(0, "a");
         sender.send(order).unwrap();
         drop(sender);
         assert!(receiver.blocking_recv().unwrap().result.is_ok());
-        thread.join().unwrap();
+        assert!(ended.blocking_recv().is_err());
     }
 }

@@ -16,6 +16,7 @@ pub(crate) struct Metrics {
     clients: Gauge,
     connections: Counter,
     requests: Counter,
+    abandoned: Counter,
     errors: Family<Labels, Counter>,
     received: Counter,
     sent: Counter,
@@ -31,6 +32,7 @@ impl Metrics {
             clients: Gauge::default(),
             connections: Counter::default(),
             requests: Counter::default(),
+            abandoned: Counter::default(),
             errors: Family::default(),
             received: Counter::default(),
             sent: Counter::default(),
@@ -45,6 +47,7 @@ impl Metrics {
         registry.register("clients", "Connected clients", self.clients.clone());
         registry.register("connections", "Connections of clients so far", self.connections.clone());
         registry.register("requests", "Requests that were answered with actions", self.requests.clone());
+        registry.register("abandoned", "Requests whose client left before its turn", self.abandoned.clone());
         registry.register("errors", "Requests that were answered with an error, by kind", self.errors.clone());
         registry.register_with_unit("received", "Bytes of messages received", Unit::Bytes, self.received.clone());
         registry.register_with_unit("sent", "Bytes of messages sent", Unit::Bytes, self.sent.clone());
@@ -72,6 +75,10 @@ impl Metrics {
 
     pub(crate) fn answered(&self) {
         self.requests.inc();
+    }
+
+    pub(crate) fn abandoned(&self) {
+        self.abandoned.inc();
     }
 
     pub(crate) fn error(&self, kind: &str) {

@@ -12,7 +12,7 @@ use crate::policy::{Metadata, Picture, Task};
 /// The longest side of an image, in pixels.
 const MAX_SIDE: usize = 8192;
 
-/// The longest name of an episode, in bytes.
+/// The longest name of an episode, and of an input with the names of the maps around it, in bytes.
 const LONGEST_NAME: usize = 256;
 
 /// Keys that a message lists in an error.
@@ -85,6 +85,20 @@ pub enum RequestError {
         /// What was expected.
         expected: String,
     },
+    /// Two keys are the same name.
+    #[error("`{key}` and `{other}` are the same name; send one of them")]
+    Twice {
+        /// The key.
+        key: String,
+        /// The other one.
+        other: String,
+    },
+    /// A key is too long.
+    #[error("a key has {length} bytes, with those of the maps around it; at most {LONGEST_NAME} are read")]
+    LongKey {
+        /// Its length.
+        length: usize,
+    },
     /// The request has both a prompt and a program, or neither.
     #[error("the request has {found}; expected either `prompt` or `program`")]
     Task {
@@ -99,7 +113,7 @@ impl RequestError {
         match self {
             RequestError::Message(_) => "message",
             RequestError::NotMap { .. } | RequestError::Missing { .. } | RequestError::Task { .. } => "missing",
-            RequestError::Wrong { .. } => "wrong",
+            RequestError::Wrong { .. } | RequestError::Twice { .. } | RequestError::LongKey { .. } => "wrong",
         }
     }
 }
@@ -121,7 +135,7 @@ impl Expected {
             other => return Err(RequestError::NotMap { found: other.kind() }),
         };
         let mut flat = BTreeMap::new();
-        flatten(&entries, "", &mut flat);
+        flatten(&entries, "", &mut flat)?;
         let reset = match flat.remove("reset") {
             None | Some((_, Value::Nil)) => false,
             Some((_, Value::Bool(reset))) => *reset,
@@ -134,7 +148,11 @@ impl Expected {
             None | Some((_, Value::Nil)) => None,
             Some((_, Value::Text(name))) if name.len() <= LONGEST_NAME => Some(name.clone()),
             Some((key, other)) => {
-                return Err(wrong(&key, other.kind(), &format!("a text of at most {LONGEST_NAME} bytes")));
+                let found = match other {
+                    Value::Text(name) => format!("a text of {} bytes", name.len()),
+                    other => other.kind(),
+                };
+                return Err(wrong(&key, found, &format!("a text of at most {LONGEST_NAME} bytes")));
             }
         };
         let pictures = self.cameras.iter().zip(&self.names.cameras).map(|(camera, names)| {
@@ -176,16 +194,30 @@ impl Expected {
 }
 
 /// A map with nested maps as one, by normalised names; each with the key as the client wrote it.
-fn flatten<'v>(entries: &'v BTreeMap<Key, Value>, prefix: &str, flat: &mut BTreeMap<String, (String, &'v Value)>) {
+///
+/// # Errors
+/// If two keys are the same name, or one is so long that nested maps would multiply it.
+fn flatten<'v>(
+    entries: &'v BTreeMap<Key, Value>,
+    prefix: &str,
+    flat: &mut BTreeMap<String, (String, &'v Value)>,
+) -> Result<(), RequestError> {
     for (key, value) in entries {
+        let length = prefix.len() + key.length();
+        if length > LONGEST_NAME {
+            return Err(RequestError::LongKey { length });
+        }
         let key = format!("{prefix}{}", key.shown());
         match value {
-            Value::Map(inner) => flatten(inner, &format!("{key}/"), flat),
+            Value::Map(inner) => flatten(inner, &format!("{key}/"), flat)?,
             other => {
-                flat.insert(normalized(&key), (key, other));
+                if let Some((other, _)) = flat.insert(normalized(&key), (key.clone(), other)) {
+                    return Err(RequestError::Twice { key, other });
+                }
             }
         }
     }
+    Ok(())
 }
 
 fn find<'f>(
@@ -346,6 +378,55 @@ mod tests {
     }
 
     #[test]
+    fn keys_that_are_the_same_name_are_refused_and_not_overwritten() {
+        let inner = map(&[("state", state(&[1.0, 2.0]))]).to_vec();
+        let mut binary = vec![0x81, 0xc4, 6];
+        binary.extend(b"prompt");
+        binary.extend(text("b"));
+        let cases = [
+            (
+                ("observation.state", state(&[1.0, 2.0])),
+                "`observation/state` and `observation.state` are the same name",
+            ),
+            (("observation", inner), "`observation/state` and `observation/state` are the same name"),
+            (("prompt/", text("b")), ""),
+        ];
+        for ((key, value), part) in cases {
+            let mut parts = parts();
+            parts.push((key, value));
+            let found = expected().read(&map(&parts)).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(found.contains(part) && found.is_empty() == part.is_empty(), "{key}: {found}");
+        }
+        // A key as text and the same as bytes.
+        let mut message = map(&parts()).to_vec();
+        message[0] += 1;
+        message.extend(&binary[1..]);
+        let error = expected().read(&message.into()).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.to_string().as_str()),
+            ("wrong", "`prompt` and `prompt` are the same name; send one of them")
+        );
+    }
+
+    /// Each map multiplied the keys of the maps around it: a message of 2 MB could take 100 GB.
+    #[test]
+    fn long_keys_of_nested_maps_are_refused_before_they_are_joined() {
+        let mut message = Vec::new();
+        for _ in 0..4 {
+            message.push(0x81);
+            write_text(&mut message, &"a".repeat(100));
+        }
+        rmp::encode::write_map_len(&mut message, 2).unwrap();
+        for key in ["b", "c"] {
+            write_text(&mut message, key);
+            message.push(0xc0);
+        }
+        let error = expected().read(&message.into()).unwrap_err();
+        assert_eq!(error, RequestError::LongKey { length: 302 });
+        assert!(error.to_string().contains("a key has 302 bytes, with those of the maps around it; at most 256"));
+    }
+
+    #[test]
     fn every_violation_says_what_was_found_and_expected() {
         let with = |at: usize, value: Vec<u8>| {
             let mut parts = parts();
@@ -382,6 +463,16 @@ mod tests {
         let mut reset = parts();
         reset.push(("reset", text("yes")));
         assert!(error(&reset).contains("`reset` is a text; expected true or false"));
+        for (name, part) in [
+            (vec![0xd9, 44].into_iter().chain([b'a'; 44]).collect(), None),
+            (vec![7], Some("`episode` is an integer; expected a text of at most 256 bytes")),
+            (text(&"a".repeat(257)), Some("`episode` is a text of 257 bytes; expected a text of at most 256 bytes")),
+        ] as [(Vec<u8>, Option<&str>); 3]
+        {
+            let mut episode = parts();
+            episode.push(("episode", name));
+            assert_eq!(expected().read(&map(&episode)).err().map(|error| error.to_string()).as_deref(), part);
+        }
         let list = expected().read(&Bytes::from_static(&[0x90])).unwrap_err().to_string();
         assert!(list.starts_with("the message is a list of 0; expected a map"), "{list}");
     }

@@ -14,13 +14,13 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::auth::ApiKey;
 use crate::config::Config;
 use crate::error::ServerError;
 use crate::http::router;
-use crate::inference::{self, Batching, Order};
+use crate::inference::{self, Batching, Ended, Order};
 use crate::live::Hub;
 use crate::metrics::Metrics;
 use crate::policy::{ClientId, Metadata, Policy};
@@ -56,6 +56,11 @@ pub enum Notice {
         /// Clients that are connected.
         clients: usize,
     },
+    /// The server ends although the policy is still at work: its time was over.
+    Unfinished {
+        /// How long it waited.
+        waited: Duration,
+    },
 }
 
 impl fmt::Display for Notice {
@@ -64,6 +69,7 @@ impl fmt::Display for Notice {
             Notice::Joined { client, address } => write!(f, "client {} connected from {address}", client.0),
             Notice::Left { client, why, .. } => write!(f, "client {} disconnected: {why}", client.0),
             Notice::Stopping { clients } => write!(f, "stopping; {clients} clients are connected"),
+            Notice::Unfinished { waited } => write!(f, "stopped; a request was not answered within {waited:?}"),
         }
     }
 }
@@ -73,7 +79,7 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     shared: Arc<Shared>,
-    inference: std::thread::JoinHandle<()>,
+    inference: Ended,
 }
 
 /// What all connections share.
@@ -239,7 +245,7 @@ impl Server {
         self.address
     }
 
-    /// Serves until `stop` is ready, then finishes work in progress.
+    /// Serves until `stop` is ready, then finishes work in progress, for no longer than [`Config::shutdown`].
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let Server { listener, shared, inference, .. } = self;
         let most = shared.config.max_clients.saturating_add(OTHERS).min(MOST_CONNECTIONS);
@@ -271,8 +277,9 @@ impl Server {
         let clients = shared.clients.load(Ordering::Relaxed);
         shared.notice(Notice::Stopping { clients });
         shared.stopping.send_replace(true);
-        let patience = shared.config.shutdown;
-        let _ = timeout(patience, async {
+        let waited = shared.config.shutdown;
+        let end = Instant::now() + waited;
+        let _ = timeout_at(end, async {
             let _ = places.acquire_many(most as u32).await;
             while shared.clients.load(Ordering::Relaxed) > 0 {
                 sleep(Duration::from_millis(5)).await;
@@ -280,7 +287,10 @@ impl Server {
         })
         .await;
         let _ = shared.orders.send(Order::Stop);
-        let _ = tokio::task::spawn_blocking(move || inference.join()).await;
+        // The thread is not joined: nothing can interrupt a policy, and the process is to end.
+        if timeout_at(end, inference).await.is_err() {
+            shared.notice(Notice::Unfinished { waited });
+        }
     }
 }
 

@@ -108,9 +108,9 @@ pub struct StrictRun {
     pub original_cost: f64,
     /// Nats after, library included.
     pub final_cost: f64,
-    /// Whether no search was cut short: nothing better exists among what argument capture and the single place keep
-    /// ([`Stop::OptimalUnderRules`]).
-    pub complete: bool,
+    /// Why the searches stopped. Even [`Stop::Optimal`] is about the weights that propose candidates: the nats of whole libraries
+    /// are not additive.
+    pub search: Stop,
     /// What was found.
     pub abstractions: Vec<StrictAbstraction>,
     /// What each threshold makes of it.
@@ -173,7 +173,7 @@ fn run(fragments: &[Vec<Vec<f64>>], aligned: bool, config: &StrictConfig) -> Res
         emitted_tokens,
         original_cost: found.original_cost,
         final_cost: found.final_cost + found.library_cost,
-        complete: matches!(found.stop, Stop::Optimal | Stop::OptimalUnderRules),
+        search: found.stop,
         abstractions,
         cells,
     })
@@ -257,7 +257,11 @@ mod tests {
         assert_eq!(runs.len(), 2);
         let run = &runs[0];
         assert_eq!((run.programs, run.distinct, run.aligned, runs[1].aligned), (30, 1, false, true));
-        assert!(run.complete && run.final_cost < run.original_cost && run.emitted_tokens < run.tokens);
+        assert!(
+            run.search <= Stop::OptimalUnderRules
+                && run.final_cost < run.original_cost
+                && run.emitted_tokens < run.tokens
+        );
         assert!(run.cells[0].total > 0 && run.cells[0].total >= run.cells[6].total);
         // Equal fragments are their own medoid.
         assert_eq!(run.cells, runs[1].cells);

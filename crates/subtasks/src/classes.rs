@@ -182,8 +182,7 @@ pub fn class_names(
     classes: usize,
     segments: &[Member],
 ) -> Vec<String> {
-    let openings = || (0..dataset.frames()).filter_map(|frame| robot.opening(dataset, frame));
-    let range = openings().fold(f64::NEG_INFINITY, f64::max) - openings().fold(f64::INFINITY, f64::min);
+    let range = opening_range(dataset, robot);
     let name = |class: usize| {
         let members: Vec<&Member> = segments.iter().filter(|one| one.class == class).collect();
         match mean_motion(dataset, robot, layout, &members, range).words() {
@@ -194,6 +193,36 @@ pub fn class_names(
     (0..classes).map(name).collect()
 }
 
+/// The range of all openings of the gripper; not above 0 where there are none.
+pub fn opening_range(dataset: &Dataset, robot: &RobotLayout) -> f64 {
+    let openings = || (0..dataset.frames()).filter_map(|frame| robot.opening(dataset, frame));
+    openings().fold(f64::NEG_INFINITY, f64::max) - openings().fold(f64::INFINITY, f64::min)
+}
+
+/// How far end effector and gripper go in some segments, in the mean; `range` is [`opening_range`]. What the commands are is
+/// left open.
+pub fn mean_displacement(dataset: &Dataset, robot: &RobotLayout, segments: &[Range<usize>], range: f64) -> SkillMotion {
+    let count = segments.len() as f64;
+    let moved: Option<Vec<[f64; 3]>> = segments.iter().map(|frames| robot.displacement(dataset, frames)).collect();
+    let moved = moved.filter(|moved| !moved.is_empty());
+    let length = |by: &[f64; 3]| by.iter().map(|part| part * part).sum::<f64>().sqrt();
+    let change = |frames: &Range<usize>| {
+        Some(robot.opening(dataset, frames.end.checked_sub(1)?)? - robot.opening(dataset, frames.start)?)
+    };
+    let opened: Option<Vec<f64>> = segments.iter().map(change).collect();
+    let opening = opened.filter(|opened| !opened.is_empty()).map(|opened| opened.iter().sum::<f64>() / count);
+    SkillMotion {
+        segments: segments.len(),
+        displacement: moved
+            .as_ref()
+            .map(|moved| [0, 1, 2].map(|axis| moved.iter().map(|by| by[axis]).sum::<f64>() / count)),
+        distance: moved.as_ref().map(|moved| moved.iter().map(length).sum::<f64>() / count),
+        opening,
+        opening_share: opening.filter(|_| range > 0.0).map(|opening| opening / range),
+        ..SkillMotion::default()
+    }
+}
+
 /// The mean motion of some segments; `range` is that of all openings of the gripper.
 fn mean_motion(
     dataset: &Dataset,
@@ -202,15 +231,8 @@ fn mean_motion(
     members: &[&Member],
     range: f64,
 ) -> SkillMotion {
-    let count = members.len() as f64;
-    let moved: Option<Vec<[f64; 3]>> = members.iter().map(|one| robot.displacement(dataset, &one.frames)).collect();
-    let moved = moved.filter(|moved| !moved.is_empty());
-    let length = |by: &[f64; 3]| by.iter().map(|part| part * part).sum::<f64>().sqrt();
-    let change = |one: &&Member| {
-        Some(robot.opening(dataset, one.frames.end.checked_sub(1)?)? - robot.opening(dataset, one.frames.start)?)
-    };
-    let opened: Option<Vec<f64>> = members.iter().map(change).collect();
-    let opening = opened.filter(|opened| !opened.is_empty()).map(|opened| opened.iter().sum::<f64>() / count);
+    let frames: Vec<Range<usize>> = members.iter().map(|one| one.frames.clone()).collect();
+    let displaced = mean_displacement(dataset, robot, &frames, range);
     // What most segments end with.
     let closed = |gripper: usize| {
         let closed = members.iter().filter(|one| one.closed.get(gripper).copied().unwrap_or(false)).count();
@@ -218,22 +240,16 @@ fn mean_motion(
     };
     let grippers = layout.grippers.iter().enumerate().map(|(at, gripper)| (gripper.name.clone(), closed(at)));
     let several = layout.grippers.len() > 1;
-    let (parts, joints) = match &moved {
+    let (parts, joints) = match displaced.displacement {
         Some(_) => (Vec::new(), Vec::new()),
         None => moving(layout, |at, dim| mean_moved(dataset, layout, members, at, dim)),
     };
     SkillMotion {
-        segments: members.len(),
-        displacement: moved
-            .as_ref()
-            .map(|moved| [0, 1, 2].map(|axis| moved.iter().map(|by| by[axis]).sum::<f64>() / count)),
-        distance: moved.as_ref().map(|moved| moved.iter().map(length).sum::<f64>() / count),
-        opening,
-        opening_share: opening.filter(|_| range > 0.0).map(|opening| opening / range),
         closed: (layout.grippers.len() == 1).then(|| closed(0)),
         parts,
         joints,
         grippers: if several { grippers.collect() } else { Vec::new() },
+        ..displaced
     }
 }
 

@@ -1,6 +1,6 @@
 //! `annotate` as it is typed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
@@ -46,7 +46,7 @@ pub(crate) struct AnnotateArgs {
     /// Directory to create; must not exist, or be empty. Required unless `--in-place` is given
     #[arg(value_name = "OUT", conflicts_with = "in_place")]
     pub(crate) out: Option<PathBuf>,
-    /// Catches `data annotate RUN DATASET OUT` in its old order.
+    /// Catches three places, as `data annotate RUN DATASET OUT` takes them.
     #[arg(hide = true)]
     pub(crate) extra: Option<String>,
     /// Replace the dataset, which is kept as `DATASET.backup-1`
@@ -86,6 +86,28 @@ pub(crate) struct AnnotateArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) keys: KeyArgs,
+}
+
+impl AnnotateArgs {
+    /// `annotate DATASET OUT --run RUN`, with everything else as it is by default.
+    pub(crate) fn of_run(run: &Path, dataset: &str, out: &Path, json: bool) -> AnnotateArgs {
+        AnnotateArgs {
+            dataset: dataset.to_owned(),
+            out: Some(out.to_owned()),
+            extra: None,
+            in_place: false,
+            link_videos: false,
+            replace: false,
+            format: FormArg::Subtasks,
+            run: Some(run.to_owned()),
+            names: None,
+            segments_from: None,
+            segments: None,
+            write_names: None,
+            json,
+            keys: KeyArgs::default(),
+        }
+    }
 }
 
 /// How subtasks are written.

@@ -2,7 +2,7 @@
 
 mod args;
 mod given;
-mod told;
+mod outcome;
 
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
@@ -22,6 +22,7 @@ use subtasks::segments_file::{self, CORRECTIONS, Corrections};
 
 use args::FormArg;
 pub(crate) use args::{AnnotateArgs, EXAMPLES};
+use outcome::Outcome;
 
 use crate::data::{EMBEDDED, overrides, root};
 use crate::failure::{Failure, Problem};
@@ -46,7 +47,7 @@ pub(crate) fn run(options: &AnnotateArgs) -> Result<(), Failure> {
     let names = &vocabularies.all;
     let given = given::corrections(options, &root, &stream)?;
     let corrections = &given.all;
-    let told = watched(|progress| -> Result<told::Told, Failure> {
+    let outcome = watched(|progress| -> Result<Outcome, Failure> {
         let (annotated, notes) = match &options.run {
             None => by_motion(&stream, names, corrections, progress)?,
             Some(run) => by_run(run, &stream, names, corrections, progress)?,
@@ -86,12 +87,12 @@ pub(crate) fn run(options: &AnnotateArgs) -> Result<(), Failure> {
         if let Some(vocabulary) = &vocabulary {
             vocabulary.write(&file)?;
         }
-        Ok(told::Told::new(options, &stream, &annotated, given.kept, backup, began.elapsed()))
+        Ok(Outcome::new(options, &stream, &annotated, given.kept, backup, began.elapsed()))
     })?;
-    files::print(&if options.json { files::json_bytes(&told)? } else { told.in_words().into_bytes() })
+    files::print(&if options.json { files::json_bytes(&outcome)? } else { outcome.in_words().into_bytes() })
 }
 
-/// Where the result goes; the order of `data annotate`, which had the run first, is recognised.
+/// Where the result goes; the order of `data annotate`, which has the run first, is recognised.
 fn place(options: &AnnotateArgs) -> Result<Place<'_>, Failure> {
     if let (Some(dataset), Some(out)) = (&options.out, &options.extra) {
         let (run, dataset) = (&options.dataset, dataset.display());

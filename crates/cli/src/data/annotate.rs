@@ -1,11 +1,11 @@
-//! `data annotate`: labels from a file, written into a copy of a dataset. Subtasks, and the skills of a run, are written by
-//! `annotate`.
+//! `data annotate`: labels from a file, written into a copy of a dataset. The skills of a run are handed to `annotate --run`.
 
-use dataset::write::{Annotation, Outline, SUBTASK_INDEX, SUBTASKS, annotate, has_subtasks, is_within};
+use dataset::write::{Annotation, Outline, SUBTASK_INDEX, SUBTASKS, has_subtasks, is_within};
 use dataset::{Info, Root};
 use serde_json::json;
 
 use super::{counted, root, skills_file};
+use crate::annotate;
 use crate::args::AnnotateArgs;
 use crate::failure::{Failure, Problem};
 use crate::files;
@@ -22,7 +22,7 @@ struct Skills {
 /// Writes the skills into a copy.
 pub(crate) fn run(options: &AnnotateArgs) -> Result<(), Failure> {
     if options.run.is_dir() {
-        return Err(moved(options));
+        return of_run(options);
     }
     let root = root(&options.dataset)?;
     if is_within(&root, &options.out) {
@@ -38,20 +38,26 @@ pub(crate) fn run(options: &AnnotateArgs) -> Result<(), Failure> {
     if !options.no_subtasks && has_subtasks(&root, &outline.info) {
         return Err(has_subtasks_already(options, &outline.info));
     }
-    let told =
+    let report =
         if options.json { in_json(options, &skills)? } else { in_words(options, &outline, &skills).into_bytes() };
     let Skills { key, names, values, .. } = skills;
-    annotate(&root, &options.out, &Annotation { key, names, values, subtasks: !options.no_subtasks })?;
-    files::print(&told)
+    dataset::write::annotate(&root, &options.out, &Annotation { key, names, values, subtasks: !options.no_subtasks })?;
+    files::print(&report)
 }
 
-/// The skills of a run are written by another command now.
-fn moved(options: &AnnotateArgs) -> Failure {
-    let AnnotateArgs { run, dataset, out, .. } = options;
-    Problem::new(format!("{} is a directory, not a file of skills", files::shown(run)))
-        .fact("expected", "a JSON file of skills, or `-` for stdin")
-        .hint(format!("with a run, type `refactor-vla annotate {dataset} {} --run {}`", out.display(), run.display()))
-        .into()
+/// `data annotate RUN DATASET OUT` is `annotate DATASET OUT --run RUN`.
+fn of_run(options: &AnnotateArgs) -> Result<(), Failure> {
+    let AnnotateArgs { run, dataset, out, no_subtasks, json } = options;
+    if *no_subtasks {
+        return Err(Problem::new("`--no-subtasks` is for labels from a JSON file")
+            .fact("found", format!("{}, which is a directory", files::shown(run)))
+            .fact(
+                "expected",
+                "a JSON file of labels, or no `--no-subtasks`: the skills of a run are written with subtasks",
+            )
+            .into());
+    }
+    annotate::run(&annotate::AnnotateArgs::of_run(run, dataset, out, *json))
 }
 
 /// Metadata of the dataset; a path of skills that is not there is said first.
@@ -59,7 +65,7 @@ fn read_outline(options: &AnnotateArgs, root: &Root) -> Result<Outline, Failure>
     let is_stdin = options.run.as_os_str() == "-";
     if !is_stdin && !options.run.exists() {
         return Err(Problem::new(format!("there is no file {}", files::shown(&options.run)))
-            .fact("expected", "a JSON file of skills")
+            .fact("expected", "a JSON file of labels, or the directory of a run")
             .hint("check the path, and the directory that you are in")
             .into());
     }

@@ -358,9 +358,22 @@ fn the_skills_of_a_run_go_into_a_dataset() {
     // The column is the command of the gripper, which is all that these skills differ in.
     let skills = labels[1]["values"].as_array().unwrap();
     assert_eq!(skills.iter().map(|value| value["frames"].as_u64().unwrap()).sum::<u64>(), 2226);
-    // As it was typed before.
-    let old = ["data", "annotate", "./run", "embedded:libero_goal_mini", "./annotated"];
-    insta::assert_snapshot!(made.run(&old).shown());
+    // With the run first, it is the same command: the same outcome and the same files.
+    let other = ["data", "annotate", "./run", "embedded:libero_goal_mini", "./other"];
+    let mut again = made.run(&[&other[..], &["--json"]].concat()).json();
+    again["dataset"] = told["dataset"].clone();
+    for timing in ["seconds", "hours_per_minute", "peak_mib"] {
+        again[timing] = told[timing].clone();
+    }
+    assert_eq!(again, told);
+    let files = ["meta/subtasks.parquet", "meta/skills.json", "meta/subtasks.toml", "data/chunk-000/file-000.parquet"];
+    for file in files {
+        assert!(
+            fs::read(made.path("annotated").join(file)).unwrap() == fs::read(made.path("other").join(file)).unwrap(),
+            "{file}"
+        );
+    }
+    insta::assert_snapshot!("a_run_without_subtasks", made.run(&[&other[..], &["--no-subtasks"]].concat()).shown());
 }
 
 #[test]

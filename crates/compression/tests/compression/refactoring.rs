@@ -177,8 +177,8 @@ fn names_are_never_given_twice() {
         step(&world, &Library::new(), &programs, &RefactorConfig { max_admitted: 2, ..RefactorConfig::default() });
     let taken: Vec<String> = first.programs.library().entries().iter().map(|entry| entry.name.clone()).collect();
     assert_eq!(taken, ["fn_0", "fn_1"]);
-    // No share is 1 for certain, so this removes every entry.
-    let all = PruneConfig { min_share: 1.0, by_length: false, ..PruneConfig::default() };
+    // No entry of so few programs pays for certain, so this removes every one.
+    let all = PruneConfig { min_probability: 1.0, by_length: false, ..PruneConfig::default() };
     let pruned = prune(&first.programs, all).unwrap();
     assert!(pruned.programs.library().is_empty());
     let json = serde_json::to_string(pruned.programs.library()).unwrap();
@@ -295,8 +295,8 @@ fn iterate(world: &World, original: &[TermId], config: &RefactorConfig) -> usize
         assert!(numbers.filter(|&number| number >= taken).count() == library.len() - before.len());
         check_text(world, &result.programs, &config);
 
-        for min_share in [0.0, 0.05] {
-            let config = PruneConfig { min_share, ..PruneConfig::default() };
+        for min_probability in [0.0, 0.75] {
+            let config = PruneConfig { min_probability, ..PruneConfig::default() };
             let pruned = prune(&result.programs, config).unwrap();
             assert_eq!(World::shown(&pruned.programs), traces);
             assert_eq!(pruned.programs.library().next(), library.next());

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{AnnotateReport, CutterReport};
+use crate::svg::{COLOURS, escaped};
 
 /// The size of a panel, the axes in it, and how many panels stand in a row.
 const WIDTH: f64 = 330.0;
@@ -15,9 +16,6 @@ const ACROSS: usize = 3;
 
 /// The height of a line of the legend.
 const LINE: f64 = 18.0;
-
-/// Okabe and Ito's colours, which people with colour blindness can tell apart; ours is the first.
-const COLOURS: [&str; 7] = ["#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 
 /// Draws the boundary F1 at ±0.2 s over the levels of noise. Reports without noise are left out; nothing without any.
 pub fn noise_plot(reports: &[AnnotateReport]) -> Option<String> {
@@ -115,7 +113,7 @@ fn panel(svg: &mut String, report: &AnnotateReport, names: &[&str], (left, top):
     }
 }
 
-/// The look of a line: its colour, and dashes once colours repeat.
+/// The look of a line: its colour, and dashes once colours repeat. Ours is the first and black.
 fn stroke(at: usize) -> String {
     let dashes = match at / COLOURS.len() {
         0 => "",
@@ -123,13 +121,8 @@ fn stroke(at: usize) -> String {
         _ => " stroke-dasharray=\"2 2\"",
     };
     let width = if at == 0 { 2.5 } else { 1.5 };
-    format!("stroke=\"{}\" stroke-width=\"{width}\" fill=\"none\"{dashes}", COLOURS[at % COLOURS.len()])
-}
-
-/// Text without markup.
-fn escaped(text: &str) -> String {
-    let text: String = text.chars().filter(|letter| !letter.is_control()).collect();
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    let colour = COLOURS[(at + COLOURS.len() - 1) % COLOURS.len()];
+    format!("stroke=\"{colour}\" stroke-width=\"{width}\" fill=\"none\"{dashes}")
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ use super::driver::SKILLS;
 use crate::error::{Error, Result};
 use crate::prepared::Prepared;
 use crate::run_dir::{CONFIG, read_json};
+use subtasks::classes::{mean_displacement, opening_range};
 use subtasks::robot::episode;
 
 /// The file with names of skills and with the skills of the run's own episodes.
@@ -275,47 +276,24 @@ fn named(
     alphabet: &SkillAlphabet,
     members: &[Vec<Range<usize>>],
 ) -> Vec<NamedSkill> {
-    let openings = || (0..dataset.frames()).filter_map(|frame| robot.opening(dataset, frame));
-    let range = openings().fold(f64::NEG_INFINITY, f64::max) - openings().fold(f64::INFINITY, f64::min);
+    let range = opening_range(dataset, robot);
+    // A command that closes above or below a threshold says so where there is one gripper.
+    let mut of_groups = robot.grippers().filter_map(|group| group.gripper.as_ref());
+    let closes_above = of_groups.next().filter(|_| of_groups.next().is_none()).and_then(|gripper| gripper.closes_above);
     let one = |(skill, members): (&Skill, &Vec<Range<usize>>)| {
         let layout = &alphabet.layout;
         let parts = skill.arguments.iter().map(|group| layout.groups[*group].name.clone()).collect();
         let grippers = layout.grippers.iter().zip(&skill.closed).map(|(one, closed)| (one.name.clone(), *closed));
         let motion = SkillMotion {
             grippers: if skill.closed.len() > 1 { grippers.collect() } else { Vec::new() },
-            ..motion(dataset, robot, skill, members, range)
+            closed: closes_above.and(skill.closed.first().copied()),
+            ..mean_displacement(dataset, robot, members, range)
         };
         let parts = if motion.displacement.is_some() { Vec::new() } else { parts };
         let motion = SkillMotion { parts, ..motion };
         NamedSkill { skill: skill.name.clone(), name: skill_name(skill, &motion), motion }
     };
     alphabet.skills.iter().zip(members).map(one).collect()
-}
-
-/// The mean motion of a skill's segments; `range` is that of all openings of the gripper.
-fn motion(dataset: &Dataset, robot: &RobotLayout, skill: &Skill, members: &[Range<usize>], range: f64) -> SkillMotion {
-    let count = members.len() as f64;
-    let moved: Option<Vec<[f64; 3]>> = members.iter().map(|frames| robot.displacement(dataset, frames)).collect();
-    let moved = moved.filter(|moved| !moved.is_empty());
-    let length = |by: &[f64; 3]| by.iter().map(|part| part * part).sum::<f64>().sqrt();
-    let change = |frames: &Range<usize>| {
-        Some(robot.opening(dataset, frames.end.checked_sub(1)?)? - robot.opening(dataset, frames.start)?)
-    };
-    let opened: Option<Vec<f64>> = members.iter().map(change).collect();
-    let opening = opened.filter(|opened| !opened.is_empty()).map(|opened| opened.iter().sum::<f64>() / count);
-    let mut grippers = robot.grippers().filter_map(|group| group.gripper.as_ref());
-    let closes_above = grippers.next().filter(|_| grippers.next().is_none()).and_then(|gripper| gripper.closes_above);
-    SkillMotion {
-        segments: members.len(),
-        displacement: moved
-            .as_ref()
-            .map(|moved| [0, 1, 2].map(|axis| moved.iter().map(|by| by[axis]).sum::<f64>() / count)),
-        distance: moved.as_ref().map(|moved| moved.iter().map(length).sum::<f64>() / count),
-        opening,
-        opening_share: opening.filter(|_| range > 0.0).map(|opening| opening / range),
-        closed: closes_above.and(skill.closed.first().copied()),
-        ..SkillMotion::default()
-    }
 }
 
 fn action_names(dataset: &Dataset) -> Option<Vec<String>> {

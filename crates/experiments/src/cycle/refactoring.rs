@@ -63,8 +63,8 @@ pub fn grown(
     if is_stopped() {
         return Ok(None);
     }
-    let pruning =
-        prune(&step.programs, PruneConfig { min_share: settings.refactor.min_share, ..PruneConfig::default() })?;
+    let min_probability = settings.refactor.min_probability;
+    let pruning = prune(&step.programs, PruneConfig { min_probability, ..PruneConfig::default() })?;
     let shares = posterior(&pruning.programs, PosteriorConfig::default())?;
     let programs = pruning.programs.annotated(&shares);
     let removed = pruning.removed.into_iter();

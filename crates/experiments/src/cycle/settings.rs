@@ -46,9 +46,9 @@ pub struct RefactorSettings {
     pub max_arity: usize,
     /// The most steps of one search.
     pub max_steps: u64,
-    /// An entry is pruned if the upper end of the 95 % credible interval of its share of all calls is below this. Entries
-    /// without which programs and library are shorter are pruned in any case.
-    pub min_share: f64,
+    /// An entry is pruned if the posterior probability that its share of all calls pays for its description is below this;
+    /// 0 prunes none by share. Entries without which programs and library are shorter are pruned in any case.
+    pub min_probability: f64,
     /// Which matches of an entry become calls.
     pub strategy: Strategy,
 }
@@ -60,7 +60,7 @@ impl Default for RefactorSettings {
             max_judged: 32,
             max_arity: 7,
             max_steps: 200_000,
-            min_share: 1e-3,
+            min_probability: 0.75,
             strategy: Strategy::default(),
         }
     }
@@ -136,8 +136,8 @@ impl Settings for CycleSettings {
             (self.classes.classes == 0, "`classes.classes` is 0, wanted 1 or more".to_owned()),
             (self.horizon_segments == 0, "`horizon_segments` is 0, wanted 1 or more".to_owned()),
             (
-                !(0.0..=1.0).contains(&self.refactor.min_share),
-                format!("`refactor.min_share` is {}, wanted 0 to 1", self.refactor.min_share),
+                !(0.0..=1.0).contains(&self.refactor.min_probability),
+                format!("`refactor.min_probability` is {}, wanted 0 to 1", self.refactor.min_probability),
             ),
             (
                 self.classes.horizon == 0 || self.classes.starts == 0 || self.classes.samples == 0,

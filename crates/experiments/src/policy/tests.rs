@@ -258,6 +258,7 @@ fn programs_of_clients_are_executed_or_refused(made: &Made, policy: &mut RunPoli
         let Err(Refusal::Other(reason)) = act(source) else { panic!("{source}") };
         assert!(reason.contains(part), "{reason}");
     }
+    small_programs_that_ask_for_much_work_are_refused(&mut act, &skill);
     // A refusal does not affect the others of its batch.
     let bad = Observation { asked: Asked::Program("nonsense".to_owned()), ..seen.clone() };
     let good = made.observation(5, made.held_out()[0]);
@@ -273,6 +274,40 @@ fn programs_of_clients_are_executed_or_refused(made: &Made, policy: &mut RunPoli
     };
     assert!(reason(3).contains("number 0 of the state is 1e30, more than 10000 standard deviations"), "{}", reason(3));
     assert!(reason(4).contains("1×1 pixels; the policy needs 2×2 or more"), "{}", reason(4));
+}
+
+/// All clients wait while a program is read: thirty bytes once took eleven seconds.
+fn small_programs_that_ask_for_much_work_are_refused(
+    act: &mut impl FnMut(&str) -> std::result::Result<Decision, Refusal>,
+    skill: &str,
+) {
+    let most = tongue::MOST_CALLS;
+    let decision = act(&format!(r#"repeat(seq[open "stove", turn_on "stove"], {})"#, most / 2)).unwrap();
+    assert_eq!(decision.step, Some((0, most)), "as many as are allowed");
+    let decision = act(&format!("repeat({skill} pose[0.1,0.2,1,0,0,0], {most})")).unwrap();
+    assert_eq!(decision.step, Some((0, 1)), "skills in a row are one step");
+    // Twice as many calls for each name.
+    let doubled =
+        |times: usize| (0..times).fold(r#"open "stove""#.to_owned(), |term, _| format!(r"(\x. seq[x, x]) ({term})"));
+    // Two places for each of 18 names, in one argument.
+    let wide = (0..18).fold(r#""stove""#.to_owned(), |term, _| format!(r"(\x. at x (between x x)) ({term})"));
+    let long = (0..10).fold(r#""stove""#.to_owned(), |term, _| format!("(at {term} left)"));
+    let cases = [
+        (
+            format!(r#"repeat(open "stove", {})"#, most + 1),
+            "makes more than 1000 calls; a served policy executes at most",
+        ),
+        (r#"repeat(open "stove", 30000)"#.to_owned(), "lower a count of `repeat`, or send the program in parts"),
+        (r#"repeat(repeat(open "stove", 99999), 99999)"#.to_owned(), "makes more than 1000 calls"),
+        (doubled(12), "more than 1000 calls"),
+        (doubled(40), "becomes too large when its functions are applied"),
+        (format!("open ({wide})"), "becomes too large when its functions are applied"),
+        (format!("repeat(open {long}, {most})"), "have more than 65536 bytes written out"),
+    ];
+    for (source, part) in cases {
+        let Err(Refusal::Other(reason)) = act(&source) else { panic!("{source}") };
+        assert!(reason.contains(part), "{source}: {reason}");
+    }
 }
 
 fn runs_of_earlier_versions_and_missing_files(made: &Made) {

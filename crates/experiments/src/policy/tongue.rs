@@ -9,8 +9,8 @@ use std::path::Path;
 
 use compression::Library;
 use language::{
-    Event, GENERAL_PRIM_TYPES, PrefixChecker, Report, Signature, Term, TermId, TermStore, Token, evaluate, parse,
-    print, read, term_of,
+    EvaluateError, Event, GENERAL_PRIM_TYPES, Limits, PrefixChecker, Report, Signature, Term, TermId, TermStore, Token,
+    evaluate, evaluate_within, parse, print, read, term_of,
 };
 use models::Vocabulary;
 use models::vocabulary::{BoundVocabulary, Piece};
@@ -23,6 +23,16 @@ use crate::cycle::plan::{Planner, nothing};
 use crate::error::{Error, Result};
 use crate::run_dir::read_json;
 
+/// The most calls that a client's program may make. All clients wait while a program is read, and `repeat` writes many calls in
+/// a few bytes.
+pub(super) const MOST_CALLS: usize = 1000;
+
+/// The most bytes of these calls as text. They are kept for as long as the program is executed.
+const MOST_BYTES: usize = 1 << 16;
+
+/// The most steps of normalisation of a client's program, which may write a large argument in few bytes as well.
+const MOST_STEPS: u64 = 1 << 18;
+
 /// The language of a policy.
 pub(super) struct Tongue {
     pub(super) store: TermStore,
@@ -34,6 +44,8 @@ pub(super) struct Tongue {
     vocabulary: Vocabulary,
     /// Instructions by the calls of their task's program.
     known: BTreeMap<Vec<String>, String>,
+    /// The most calls of a known program.
+    longest: usize,
 }
 
 /// A program as it is shown and executed.
@@ -119,7 +131,8 @@ impl Tongue {
                 known.entry(calls).or_insert_with(|| task.instruction.clone());
             }
         }
-        Ok(Tongue { store, signature, bound, alphabet, library, vocabulary: vocabulary.clone(), known })
+        let longest = known.keys().map(Vec::len).max().unwrap_or(0);
+        Ok(Tongue { store, signature, bound, alphabet, library, vocabulary: vocabulary.clone(), known, longest })
     }
 
     /// What checks emitted prefixes.
@@ -153,57 +166,85 @@ impl Tongue {
     /// A program of a client as steps.
     ///
     /// # Errors
-    /// If it is not well-typed, cannot be decided without the world, or has words that the policy has never seen.
+    /// If it is not well-typed, cannot be decided without the world, makes too many calls, or has words that the policy has
+    /// never seen.
     pub(super) fn steps(&self, source: &str) -> std::result::Result<Vec<Step>, Refusal> {
         let mut store = self.store.clone();
         let typed = read(&mut store, &self.signature, source, Some(GOAL)).map_err(Refusal::Program)?;
-        let trace =
-            evaluate(&mut store, &self.signature, typed.term).map_err(|error| Refusal::Other(error.to_string()))?;
-        let calls = texts(&store, &trace).ok_or_else(|| {
-            Refusal::Other(
-                "the program has a branch or a repetition that only the world can decide; a served policy executes \
-                 sequences"
-                    .to_owned(),
-            )
-        })?;
-        if calls.is_empty() {
-            return Err(Refusal::Other("the program does nothing; expected at least one call".to_owned()));
-        }
-        let is_skill = |at: usize| self.alphabet.calls_of_trace(&store, &trace[at..=at]).is_ok();
+        let limits = Limits { max_events: MOST_CALLS, max_steps: MOST_STEPS };
+        let trace = evaluate_within(&mut store, &self.signature, typed.term, limits).map_err(unexecuted)?;
+        let calls = self.calls(&store, &trace)?;
+        let texts: Vec<String> = calls.iter().map(|call| call.text.clone()).collect();
         let mut steps = Vec::new();
+        let mut new_steps: BTreeMap<&str, Step> = BTreeMap::new();
         let mut at = 0;
         while at < calls.len() {
-            if is_skill(at) {
-                let end = (at..calls.len()).find(|place| !is_skill(*place)).unwrap_or(calls.len());
-                let source = format!("seq[{}]", calls[at..end].join(", "));
-                let mut own = self.store.clone();
-                let typed = read(&mut own, &self.signature, &source, Some(GOAL)).map_err(Refusal::Program)?;
-                steps.push(Step::Motion { written: self.look_at(&mut own, typed.term) });
+            if calls[at].is_skill {
+                let end = (at..calls.len()).find(|place| !calls[*place].is_skill).unwrap_or(calls.len());
+                let source = format!("seq[{}]", texts[at..end].join(", "));
+                let typed = read(&mut store, &self.signature, &source, Some(GOAL)).map_err(Refusal::Program)?;
+                steps.push(Step::Motion { written: self.look_at(&mut store, typed.term) });
                 at = end;
                 continue;
             }
-            // The longest stretch that training had an instruction for.
-            let known = (at + 1..=calls.len()).rev().find_map(|end| Some((end, self.known.get(&calls[at..end])?)));
-            match known {
-                Some((end, instruction)) => {
-                    let text = joined(&calls[at..end]);
-                    steps.push(Step::Known { instruction: instruction.clone(), text });
-                    at = end;
-                }
-                None => {
-                    steps.push(self.new_step(&calls[at])?);
-                    at += 1;
-                }
+            if let Some((length, instruction)) = known_beginning(&texts[at..], self.longest, |key| self.known.get(key))
+            {
+                steps.push(Step::Known { instruction: instruction.clone(), text: joined(&texts[at..at + length]) });
+                at += length;
+                continue;
             }
+            let step = match new_steps.get(texts[at].as_str()) {
+                Some(step) => step.clone(),
+                None => self.new_step(&mut store, &texts[at])?,
+            };
+            new_steps.insert(&texts[at], step.clone());
+            steps.push(step);
+            at += 1;
         }
         Ok(steps)
     }
 
+    /// The calls of a trace. Each that occurs several times is printed and judged once.
+    fn calls(&self, store: &TermStore, trace: &[Event]) -> std::result::Result<Vec<ClientCall>, Refusal> {
+        let refused = |reason: String| Err(Refusal::Other(reason));
+        if trace.is_empty() {
+            return refused("the program does nothing; expected at least one call".to_owned());
+        }
+        let mut looked: BTreeMap<TermId, ClientCall> = BTreeMap::new();
+        let mut calls = Vec::with_capacity(trace.len());
+        let mut bytes = 0;
+        for event in trace {
+            let &Event::Call { term, .. } = event else {
+                return refused(
+                    "the program has a branch or a repetition that only the world can decide; a served policy executes \
+                     sequences"
+                        .to_owned(),
+                );
+            };
+            // A node is printed as one byte or more, so a term that is far too large is never printed.
+            let least = bytes + store.size(term) as usize;
+            if least <= MOST_BYTES {
+                let call = looked.entry(term).or_insert_with(|| ClientCall {
+                    text: print(store, term),
+                    is_skill: self.alphabet.calls_of_trace(store, std::slice::from_ref(event)).is_ok(),
+                });
+                bytes += call.text.len();
+                calls.push(call.clone());
+            }
+            if least.max(bytes) > MOST_BYTES {
+                return refused(format!(
+                    "the calls of the program have more than {MOST_BYTES} bytes written out; a served policy executes \
+                     shorter ones: send the program in parts"
+                ));
+            }
+        }
+        Ok(calls)
+    }
+
     /// A task that training did not have.
-    fn new_step(&self, text: &str) -> std::result::Result<Step, Refusal> {
-        let mut store = self.store.clone();
-        let typed = read(&mut store, &self.signature, text, Some(GOAL)).map_err(Refusal::Program)?;
-        let encoded = self.bound.encode(&store, &[typed.term]);
+    fn new_step(&self, store: &mut TermStore, text: &str) -> std::result::Result<Step, Refusal> {
+        let typed = read(store, &self.signature, text, Some(GOAL)).map_err(Refusal::Program)?;
+        let encoded = self.bound.encode(store, &[typed.term]);
         if encoded.unknown > 0 {
             let texts = self.vocabulary.spellings().iter().filter(|spelling| spelling.starts_with('"'));
             return Err(Refusal::Other(format!(
@@ -226,10 +267,13 @@ impl Tongue {
         };
         let places = spans_of(store, &self.signature, &text, items.len());
         let (mut calls, mut call_texts, mut spans) = (Vec::new(), Vec::new(), Vec::new());
+        let mut looked: BTreeMap<TermId, Option<(Vec<SkillCall>, Vec<String>)>> = BTreeMap::new();
         for (item, place) in items.into_iter().zip(places) {
-            let trace = evaluate(store, &self.signature, item).unwrap_or_default();
-            let own = self.alphabet.calls_of_trace(store, &trace);
-            let (Ok(own), Some(own_texts)) = (own, texts(store, &trace)) else {
+            let look = || {
+                let trace = evaluate(store, &self.signature, item).unwrap_or_default();
+                Some((self.alphabet.calls_of_trace(store, &trace).ok()?, texts(store, &trace)?))
+            };
+            let Some((own, own_texts)) = looked.entry(item).or_insert_with(look).clone() else {
                 (calls, call_texts, spans) = (Vec::new(), Vec::new(), Vec::new());
                 break;
             };
@@ -250,6 +294,38 @@ impl Tongue {
     }
 }
 
+/// A call of a client's program.
+#[derive(Clone)]
+struct ClientCall {
+    text: String,
+    /// Whether it calls a skill, which needs no emitter.
+    is_skill: bool,
+}
+
+/// Why a well-typed program is not executed.
+fn unexecuted(error: EvaluateError) -> Refusal {
+    Refusal::Other(match error {
+        EvaluateError::TooManyEvents { limit } => format!(
+            "the program makes more than {limit} calls; a served policy executes at most {limit}: lower a count of \
+             `repeat`, or send the program in parts"
+        ),
+        EvaluateError::Normalize(_) => "the program becomes too large when its functions are applied; a served policy \
+                                        executes smaller ones: send the program in parts"
+            .to_owned(),
+        EvaluateError::IllTyped { .. } => error.to_string(),
+    })
+}
+
+/// The longest stretch at the beginning of some calls that is known, and what is known of it. No known one has more than
+/// `longest` calls.
+fn known_beginning<'k>(
+    calls: &[String],
+    longest: usize,
+    mut known: impl FnMut(&[String]) -> Option<&'k String>,
+) -> Option<(usize, &'k String)> {
+    (1..=longest.min(calls.len())).rev().find_map(|length| Some((length, known(&calls[..length])?)))
+}
+
 /// The calls of a trace as text; `None` if the world must decide something.
 fn texts(store: &TermStore, trace: &[Event]) -> Option<Vec<String>> {
     let text = |event: &Event| match event {
@@ -267,10 +343,9 @@ fn joined(calls: &[String]) -> String {
 }
 
 /// Where the items of a printed sequence are.
-fn spans_of(store: &TermStore, signature: &Signature, text: &str, items: usize) -> Vec<Range<usize>> {
+fn spans_of(store: &mut TermStore, signature: &Signature, text: &str, items: usize) -> Vec<Range<usize>> {
     let whole = vec![0..text.len(); items];
-    let mut store = store.clone();
-    let Ok(parsed) = parse(&mut store, signature, text) else { return whole };
+    let Ok(parsed) = parse(store, signature, text) else { return whole };
     let Some(root) = parsed.spans.root().filter(|_| items > 1) else { return whole };
     let spans: Vec<Range<usize>> = parsed
         .spans
@@ -289,4 +364,29 @@ fn is_call_of(spelling: &str, name: &str) -> bool {
     spelling
         .strip_prefix(name)
         .is_some_and(|rest| rest.strip_prefix('/').is_some_and(|digits| digits.parse::<u32>().is_ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_stretch_is_looked_up_that_is_longer_than_the_longest_known() {
+        let calls: Vec<String> = (0..500).map(|at| format!("call_{}", at % 3)).collect();
+        let known = BTreeMap::from([(calls[..2].to_vec(), "two".to_owned()), (calls[..1].to_vec(), "one".to_owned())]);
+        let mut lookups = 0;
+        let mut search = |from: usize| {
+            let lookup = |key: &[String]| {
+                lookups += 1;
+                known.get(key)
+            };
+            known_beginning(&calls[from..], 2, lookup).map(|(length, what)| (length, what.clone()))
+        };
+        assert_eq!(search(0), Some((2, "two".to_owned())), "the longest counts");
+        assert_eq!(search(1), None);
+        assert_eq!(search(498), Some((2, "two".to_owned())));
+        assert_eq!(search(499), None, "the end is not passed");
+        assert!((0..500).filter(|from| search(*from).is_some()).count() == 167);
+        assert!(lookups <= 2 * 504, "{lookups}");
+    }
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Calibration;
+use crate::svg::{COLOURS, escaped};
 
 /// The size of the picture and the place of the axes in it.
 const WIDTH: f64 = 460.0;
@@ -11,9 +12,6 @@ const LEFT: f64 = 56.0;
 const RIGHT: f64 = 440.0;
 const TOP: f64 = 20.0;
 const BOTTOM: f64 = 366.0;
-
-/// Okabe and Ito's colours, which people with colour blindness can tell apart.
-const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
 
 /// Draws calibrations by name. The area of a dot grows with the number of windows in its bin; the diagonal is a verifier whose
 /// returns are right on average.
@@ -91,13 +89,6 @@ pub fn calibration_plot(calibrations: &[(&str, &Calibration)]) -> String {
         HEIGHT - 12.0
     );
     svg
-}
-
-/// Text without markup.
-fn escaped(text: &str) -> String {
-    let plain = |letter: char| !letter.is_control();
-    let text: String = text.chars().filter(|letter| plain(*letter)).collect();
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

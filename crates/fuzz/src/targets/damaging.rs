@@ -113,6 +113,7 @@ pub(super) fn message() -> Target {
         ("state", Input::Numbers(&[-1.0; 8])),
         ("program", Input::Text("seq[pick \"bowl\"]")),
         ("reset", Input::Flag(true)),
+        ("episode", Input::Text("open_the_drawer/3")),
     ]);
     let messages = [whole, program];
     target("message", 1, messages.len(), move |input| {
@@ -127,6 +128,8 @@ pub(super) fn message() -> Target {
                     })?;
                     let is_state = found.state.len() == 8 && found.state.iter().all(|number| number.is_finite());
                     ensure(is_state, || format!("a wrong state was accepted: {:?}", found.state))?;
+                    let is_name = found.episode.as_ref().is_none_or(|name| name.len() <= 256);
+                    ensure(is_name, || format!("a wrong name was accepted: {:?}", found.episode))?;
                 }
                 Err(error) => {
                     let length = error.to_string().len();

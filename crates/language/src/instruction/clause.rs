@@ -12,6 +12,7 @@
 
 use super::cursor::Cursor;
 use super::error::InstructionError;
+use super::grammar::skip_clause;
 use super::head::{Head, course, head, is_pushed, manners, resultative, trailing_particle};
 use super::lexicon::{self, Preposition};
 use super::negation::exception;
@@ -20,7 +21,7 @@ use super::place::{Mark, attach, landmark_of, marks};
 use super::target::{acting, covers, placing, reach, robot_moves, with_destination};
 use super::tool::{lead, share_tool, with};
 use super::tree::{Clause, Noun, Place, Pronoun, Relation, Tool, Verb};
-use super::verbs::Manner;
+use super::verbs::{Manner, OBJECTLESS, RECIPROCAL};
 use crate::diagnostic::Span;
 
 /// Reads one clause; several come of coordinated verbs or targets. `before` are the clauses so far: after one, the object
@@ -103,6 +104,16 @@ fn means(cursor: &mut Cursor, before: &[Clause]) -> Result<Vec<Clause>, Instruct
     transitive(cursor, head, before)
 }
 
+/// Reads past `the positions of`, which are what is swapped in any case.
+fn places_of(cursor: &mut Cursor) {
+    let article = usize::from(cursor.is(0, "the"));
+    let is_place =
+        matches!(cursor.text(article), "position" | "positions" | "place" | "places" | "location" | "locations");
+    if is_place && cursor.is(article + 1, "of") && cursor.starts_noun(article + 2) {
+        cursor.skip(article + 2);
+    }
+}
+
 /// Objects that share a target, or objects of a verb that needs none.
 pub(super) struct Segment {
     pub(super) objects: Vec<Noun>,
@@ -115,14 +126,30 @@ fn transitive(cursor: &mut Cursor, mut head: Head, before: &[Clause]) -> Result<
     let mut segments: Vec<Segment> = Vec::new();
     let mut tool = None;
     let recipient = recipient(cursor);
+    if lexicon::lists(RECIPROCAL, &head.word) {
+        places_of(cursor);
+    }
     loop {
         let start = cursor.at();
         if head.manner == Manner::Alone && head.verb == Verb::Act && segments.is_empty() {
             bare_words(cursor, &mut head);
         }
-        let Some(mut objects) = objects(cursor, &head, before, segments.is_empty())? else {
+        let found = match objects(cursor, &head, before, segments.is_empty()) {
+            Err(_) if !segments.is_empty() => {
+                // What comes before is understood without it: `…, one with each arm`.
+                cursor.back_to(start);
+                skip_clause(cursor);
+                let span = cursor.span_from(start);
+                cursor.problem(InstructionError::Leftover { words: cursor.words_in(span), span });
+                break;
+            }
+            found => found?,
+        };
+        let Some(mut objects) = found else {
+            // `write with the pen`
+            with(cursor, &head, &mut Vec::new(), &mut [], &mut tool)?;
             let span = cursor.span_from(start.saturating_sub(1));
-            return Ok(vec![alone(head, span)]);
+            return Ok(vec![Clause { tool, ..alone(head, span) }]);
         };
         let mut marks = tail(cursor, &mut head, &mut objects, &mut tool)?;
         let span = cursor.span_from(start);
@@ -137,7 +164,13 @@ fn transitive(cursor: &mut Cursor, mut head: Head, before: &[Clause]) -> Result<
             }
             _ => segments.push(Segment { objects, marks, span }),
         }
+        let end = cursor.at();
         if !next_object(cursor) {
+            break;
+        }
+        if head.times > 1 {
+            // `press the left button twice, then the right one`: the number is of the first alone.
+            cursor.back_to(end);
             break;
         }
     }
@@ -224,7 +257,8 @@ fn objects(
         let placed = (head.verb.takes_target() || moved) && cursor.preposition().is_some();
         let ends = cursor.ends(0) && !head.verb.takes_target();
         let needs_object = head.manner != Manner::Alone;
-        if !before.is_empty() && needs_object && (placed || (ends && head.verb != Verb::TurnOn)) {
+        let objectless = lexicon::lists(OBJECTLESS, &head.word) && head.verb == Verb::Act;
+        if !before.is_empty() && needs_object && !objectless && (placed || (ends && head.verb != Verb::TurnOn)) {
             return Ok(Some(vec![it(cursor)]));
         }
         if head.verb == Verb::Act && (cursor.ends(0) || (head.manner == Manner::Alone && !cursor.starts_noun(0))) {
@@ -266,7 +300,7 @@ pub(super) fn alone(head: Head, span: Span) -> Clause {
 fn tail(
     cursor: &mut Cursor,
     head: &mut Head,
-    objects: &mut [Noun],
+    objects: &mut Vec<Noun>,
     tool: &mut Option<Tool>,
 ) -> Result<Vec<Mark>, InstructionError> {
     let pushed = matches!(head.verb, Verb::Push | Verb::Pull);
@@ -275,7 +309,11 @@ fn tail(
         if manners(cursor, head) || course(cursor, head) || exception(cursor, objects, &mut found)? {
             continue;
         }
+        let counted = cursor.at();
         head.times = head.times.max(times(cursor));
+        if cursor.at() > counted {
+            continue;
+        }
         let start = cursor.at();
         if head.follows && head.verb.takes_target() && cursor.is(0, "in") && cursor.ends(1) {
             // `open the oven, then slide the tray in`: the thing that was opened goes unsaid.

@@ -166,7 +166,9 @@ impl Cursor {
             |at: usize| self.starts_reference(at) || self.has(at, |next| next.is_determiner || next.number.is_some());
         let particle = matches!(self.text(ahead + 1), "up" | "down" | "out" | "away") && object(ahead + 2);
         let is_ambiguous = entry.is_substantive() || entry.position.is_some();
-        entry.is_verb && (!is_ambiguous || object(ahead + 1) || particle)
+        // `and head to the table`, next to `the lamp head`.
+        let heads = self.is(ahead, "head") && matches!(self.text(ahead + 1), "to" | "toward" | "towards" | "for");
+        entry.is_verb && (!is_ambiguous || object(ahead + 1) || particle || heads)
     }
 
     /// Whether the word `ahead` places on is no verb in the lexicon and stands where only one can: before an article or a
@@ -189,8 +191,11 @@ impl Cursor {
     /// Whether the word `ahead` places on is a participle that says how a thing is somewhere: `lying on the shelf`.
     pub(super) fn is_posture(&self, ahead: usize) -> bool {
         let word = self.text(ahead);
-        let is_form = !lexicon::entry(word).is_known() && (word.ends_with("ing") || word.ends_with("ed"));
-        (is_form || matches!(word, "hanging" | "found" | "kept" | "left")) && self.preposition_at(ahead + 1).is_some()
+        let entry = lexicon::entry(word);
+        let is_form = !entry.is_known() && (word.ends_with("ing") || word.ends_with("ed"));
+        let is_state = entry.is_adjective && entry.noun.is_none() && word.ends_with("ed");
+        let is_irregular = matches!(word, "hanging" | "found" | "kept" | "left" | "hidden" | "stuck" | "hung" | "laid");
+        (is_form || is_state || is_irregular) && self.preposition_at(ahead + 1).is_some()
     }
 
     /// The preposition that comes next, with its number of words.

@@ -128,7 +128,10 @@ impl Discourse {
     /// The thing that `inside` or `on top` leaves unsaid.
     pub(super) fn implied(&self, relation: Relation, current: &[Entity]) -> Option<Entity> {
         let opened = || self.events.iter().rev().find(|e| e.verb == Verb::Open).and_then(|e| e.objects.last().cloned());
-        let holder = || self.find(|e| e.kind.holds && !current.contains(e));
+        let holds = |e: &Entity| e.kind.holds && !current.contains(e);
+        // After `lift the lid of the pot`, `inside` is inside the pot.
+        let whole = || self.in_order().find_map(|e| e.whole.as_deref().filter(|whole| holds(whole)).cloned());
+        let holder = || self.find(holds).or_else(whole);
         match relation {
             Relation::In => opened().or_else(holder).map(|found| reachable(found, relation)),
             _ => self.landmark(relation, current),
@@ -173,6 +176,22 @@ impl Discourse {
         let opened = || self.events.iter().rev().find(|e| e.verb == Verb::Open).and_then(|e| e.objects.last().cloned());
         let found = things.clone().find(|e| e.kind.opens).cloned();
         found.or_else(opened).or_else(|| self.owner()).or_else(|| things.next().cloned())
+    }
+
+    /// The thing that has a part of this name, `its door`: a door is that of something that opens, a lid that of the last
+    /// thing that holds something, a button that of an appliance. `None` where any thing may have such a part.
+    pub(super) fn owner_of(&self, part: &str, closes: bool) -> Option<Entity> {
+        match part {
+            "door" | "drawer" | "hatch" | "flap" => self.find(|e| e.kind.opens).or_else(|| self.find(|e| e.kind.holds)),
+            "lid" | "cap" | "cover" | "cork" => self.events.iter().rev().find_map(|event| {
+                let (objects, landmarks) = (event.objects.iter().rev(), event.landmarks.iter());
+                let things: Vec<_> =
+                    if closes { landmarks.chain(objects).collect() } else { objects.chain(landmarks).collect() };
+                things.into_iter().find(|e| e.kind.holds).cloned()
+            }),
+            "button" | "knob" | "switch" | "dial" => self.find(|e| e.kind.switches),
+            _ => None,
+        }
     }
 
     /// The thing that opens and that a part was spoken of: `grasp the drawer handle and open it`.

@@ -107,7 +107,7 @@ fn instruction(cursor: &mut Cursor) -> Vec<Clause> {
 }
 
 /// Reads past at least one word, up to the next `and`, `then` or comma with a verb after it.
-fn skip_clause(cursor: &mut Cursor) {
+pub(super) fn skip_clause(cursor: &mut Cursor) {
     let mut is_forbidden = false;
     while !cursor.is_at_end() {
         // What follows `so that you don't drop it and` is forbidden as well.

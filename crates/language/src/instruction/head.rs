@@ -6,6 +6,7 @@ use super::error::InstructionError;
 use super::lexicon;
 use super::tree::{Position, Verb};
 use super::verbs::{MANNERS, Manner, PARTICLES, VERBS};
+use super::vocabulary::ATTRIBUTES;
 
 /// A verb as read. Its particle may still be to come: `turn … on`.
 #[derive(Debug, Clone)]
@@ -221,12 +222,13 @@ pub(super) fn trailing_particle(cursor: &mut Cursor, head: &mut Head) -> bool {
 pub(super) fn manners(cursor: &mut Cursor, head: &mut Head) -> bool {
     let mut found = false;
     loop {
-        let by = usize::from(cursor.is(0, "by"));
+        let by = usize::from(cursor.is(0, "by") && !lexicon::lists(ATTRIBUTES, cursor.text(1)));
         let length = manner_length(cursor);
         if length == 0 {
             return found;
         }
-        let words: Vec<&str> = (by..length).map(|ahead| cursor.text(ahead)).collect();
+        let words = (by..length).map(|ahead| cursor.text(ahead)).filter(|word| !matches!(*word, "a" | "the"));
+        let words: Vec<&str> = words.collect();
         let words = words.join(" ");
         head.qualify(&words);
         cursor.skip(length);
@@ -234,35 +236,66 @@ pub(super) fn manners(cursor: &mut Cursor, head: &mut Head) -> bool {
     }
 }
 
-/// Reads the course of an action that leaves its object in place: `wipe the window from top to bottom`.
+/// Reads the course of an action that leaves its object in place, `wipe the window from top to bottom`, and the order of
+/// one on several things, `stack the cups from largest to smallest`.
 pub(super) fn course(cursor: &mut Cursor, head: &mut Head) -> bool {
-    if head.verb != Verb::Act || head.manner != Manner::InPlace {
+    if !cursor.is(0, "from") {
         return false;
     }
-    // `the left side`, with or without its article and noun.
-    let end = |ahead: usize| {
-        let article = usize::from(cursor.is(ahead, "the"));
-        let at = ahead + article;
-        cursor.entry(at)?.position?;
-        let side = usize::from(matches!(cursor.text(at + 1), "side" | "end"));
-        Some((cursor.text(at).to_owned(), article + 1 + side))
-    };
-    let Some((from, first)) = end(1).filter(|_| cursor.is(0, "from")) else { return false };
-    let to = 1 + first;
-    let Some((other, second)) = end(to + 1).filter(|_| cursor.is(to, "to")) else { return false };
-    let length = to + 1 + second;
-    if cursor.is(length, "of") {
+    let Some(from) = course_end(cursor, 1) else { return false };
+    let to = 1 + from.length;
+    let Some(other) = course_end(cursor, to + 1).filter(|_| cursor.is(to, "to")) else { return false };
+    let length = to + 1 + other.length;
+    let acts = head.verb == Verb::Act;
+    // `sweep the dirt from the left to the right` moves it; `from left to right` is how.
+    let is_course = from.is_place && other.is_place && acts && (head.manner == Manner::InPlace || !from.article);
+    let is_order = !from.is_place && !other.is_place && (acts || head.verb == Verb::Stack || head.verb == Verb::Put);
+    if cursor.is(length, "of") || !(is_course || is_order) {
         return false;
     }
-    head.qualify(&format!("from {from} to {other}"));
+    head.qualify(&format!("from {} to {}", from.words, other.words));
     cursor.skip(length);
     true
+}
+
+/// One end of a course.
+struct CourseEnd {
+    words: String,
+    /// How many words of the text it has.
+    length: usize,
+    /// Whether it is a position, not a degree such as `largest`.
+    is_place: bool,
+    article: bool,
+}
+
+/// `the left side`, `top right`, with or without article and noun, or an adjective without a noun.
+fn course_end(cursor: &Cursor, ahead: usize) -> Option<CourseEnd> {
+    let article = usize::from(cursor.is(ahead, "the"));
+    let at = ahead + article;
+    let is_position = |at: usize| cursor.has(at, |entry| entry.position.is_some());
+    let positions = (at..at + 2).take_while(|&at| is_position(at)).count();
+    let is_degree = cursor.has(at, |entry| entry.is_adjective && entry.noun.is_none());
+    let (count, is_place) = if positions > 0 { (positions, true) } else { (usize::from(is_degree), false) };
+    let side = usize::from(is_place && matches!(cursor.text(at + count), "side" | "end" | "corner" | "edge"));
+    let after = at + count + side;
+    let goes_on = !is_place && cursor.has(after, |entry| entry.noun.is_some());
+    (count > 0 && !goes_on).then(|| CourseEnd {
+        words: (at..at + count).map(|at| cursor.text(at)).collect::<Vec<_>>().join(" "),
+        length: after - ahead,
+        is_place,
+        article: article == 1,
+    })
 }
 
 /// The number of words that say how, from the next one on.
 pub(super) fn manner_length(cursor: &Cursor) -> usize {
     let by = usize::from(cursor.is(0, "by"));
     let is_number = cursor.has(by, |entry| entry.number.is_some()) || cursor.text(by).parse::<u32>().is_ok();
+    let is_attribute = |ahead: usize| lexicon::lists(ATTRIBUTES, cursor.text(ahead));
+    if by == 1 && is_attribute(1) {
+        // `by color and size`
+        return if cursor.is(2, "and") && is_attribute(3) { 4 } else { 2 };
+    }
     let is_unit = matches!(
         cursor.text(by + 1),
         "degrees" | "degree" | "deg" | "cm" | "mm" | "inches" | "inch" | "centimeters" | "meters" | "m"

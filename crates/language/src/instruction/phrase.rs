@@ -15,6 +15,7 @@ use super::error::InstructionError;
 use super::head::manner_length;
 use super::lexicon::{self, Entry, Kind, NounEntry};
 use super::tree::{Noun, Phrase, Position, Pronoun};
+use super::vocabulary::ORDINALS;
 use crate::diagnostic::Span;
 
 /// A reference and what its head noun affords.
@@ -120,8 +121,23 @@ fn plain(cursor: &mut Cursor, after: &str) -> Result<Core, InstructionError> {
     if core.nouns.is_empty() && core.spot.is_none() {
         return Err(no_object(cursor, after));
     }
+    counted_from(cursor, &mut core);
     core.span = cursor.span_from(start);
     Ok(core)
+}
+
+/// Reads the end that an ordinal counts from: `the second hook from the left`.
+fn counted_from(cursor: &mut Cursor, core: &mut Core) {
+    let is_ordinal = core.adjectives.iter().any(|word| lexicon::lists(ORDINALS, word));
+    if !is_ordinal || !cursor.is(0, "from") || core.nouns.is_empty() {
+        return;
+    }
+    let at = 1 + usize::from(cursor.is(1, "the"));
+    let goes_on = cursor.is(at + 1, "of") || cursor.has(at + 1, Entry::is_nominal) || cursor.is(at + 1, "to");
+    if cursor.has(at, |entry| entry.position.is_some()) && !goes_on {
+        core.from = Some(cursor.text(at).to_owned());
+        cursor.skip(at + 1);
+    }
 }
 
 fn determiners(cursor: &mut Cursor, core: &mut Core) {
@@ -269,7 +285,10 @@ fn is_colour(word: &str) -> bool {
 /// Reads one noun of a compound; false after the last.
 fn read_noun(cursor: &mut Cursor, core: &mut Core) -> bool {
     let in_compound = !core.nouns.is_empty();
-    if !in_compound && matches!(cursor.text(0), "one" | "ones") && (core.article || core.has_modifier()) {
+    // `two cups in the box and one on the table`
+    let stands_alone = cursor.is(0, "one") && cursor.preposition_at(1).is_some();
+    if !in_compound && matches!(cursor.text(0), "one" | "ones") && (core.article || core.has_modifier() || stands_alone)
+    {
         core.plural = cursor.is(0, "ones").then(|| "ones".to_owned());
         core.nouns.push("one".to_owned());
         cursor.advance();

@@ -35,10 +35,20 @@ pub(super) fn marks(cursor: &mut Cursor, pushed: bool) -> Result<Vec<Mark>, Inst
         if is_set_off {
             cursor.advance();
         }
+        let describes = describes(cursor);
         match mark(cursor, pushed)? {
             Some(_) if is_set_off && (cursor.starts_clause(0) || cursor.starts_clause(1)) => {
                 cursor.back_to(start);
                 return Ok(marks);
+            }
+            Some(mut mark) if describes => {
+                match marks.last_mut().and_then(|last: &mut Mark| landmark_of(&mut last.place)) {
+                    Some(Noun::Phrase(phrase)) => phrase.places.push(mark.place),
+                    _ => {
+                        mark.is_source = true;
+                        marks.push(mark);
+                    }
+                }
             }
             Some(mark) => marks.push(mark),
             None => {
@@ -47,6 +57,14 @@ pub(super) fn marks(cursor: &mut Cursor, pushed: bool) -> Result<Vec<Mark>, Inst
             }
         }
     }
+}
+
+/// Whether the next place tells which thing is meant and is nowhere to go: `that is on the plate`, `hidden under the
+/// towel`, `closest to the sink`.
+fn describes(cursor: &Cursor) -> bool {
+    let is_clause = matches!(cursor.text(0), "that" | "which") && matches!(cursor.text(1), "is" | "are");
+    let is_superlative = matches!(cursor.text(0), "closest" | "nearest" | "furthest" | "farthest");
+    is_clause || cursor.is_posture(0) || (is_superlative && cursor.preposition().is_some())
 }
 
 /// Reads past adverbs and phrases such as `all the way`, where more of the clause follows.
@@ -58,12 +76,14 @@ fn fillers(cursor: &mut Cursor) {
                 use Preposition::{BackOf, NextTo, OnTopOf, Under};
                 matches!(preposition, BackOf | NextTo | OnTopOf | Under) && cursor.starts_noun(1 + length)
             });
+        // `move it over to the sink`
+        let over = cursor.is(0, "over") && cursor.is(1, "to");
         let adverb = usize::from(cursor.has(0, |entry| entry.is_adverb) && !cursor.ends(1));
         let goes_on = |length: usize| {
             cursor.preposition_at(length).is_some() || cursor.has(length, |entry| entry.position.is_some())
         };
         match filler {
-            0 if exactly || (adverb == 1 && goes_on(1)) => cursor.advance(),
+            0 if exactly || over || (adverb == 1 && goes_on(1)) => cursor.advance(),
             0 => return,
             length => cursor.skip(length),
         }
@@ -74,7 +94,8 @@ fn fillers(cursor: &mut Cursor) {
 pub(super) fn is_grip(cursor: &Cursor) -> bool {
     let article = usize::from(cursor.has(1, |entry| entry.is_determiner) || matches!(cursor.text(1), "its" | "their"));
     let is_part = |ahead: usize| cursor.has(ahead, |e| e.noun.as_ref().is_some_and(|noun| noun.kind.part));
-    cursor.is(0, "by") && (is_part(1 + article) || is_part(2 + article))
+    let owned = matches!(cursor.text(1), "its" | "their");
+    cursor.is(0, "by") && (owned || is_part(1 + article) || is_part(2 + article))
 }
 
 /// Takes the target of `verb` out of `marks` and gives the rest to the nouns they belong to.
@@ -174,7 +195,8 @@ fn mark(cursor: &mut Cursor, pushed: bool) -> Result<Option<Mark>, InstructionEr
 
 /// `left`, `left of the plate`; not the `back` of `put it back in the drawer`, which is skipped.
 fn bare_position(cursor: &mut Cursor) -> Result<Option<Place>, InstructionError> {
-    let Some(position) = cursor.entry(0).and_then(|entry| entry.position) else {
+    let Some(position) = cursor.entry(0).and_then(|entry| entry.position).filter(|_| cursor.preposition().is_none())
+    else {
         return Ok(None);
     };
     if cursor.is(1, "of") && cursor.starts_noun(2) {

@@ -12,6 +12,7 @@ use super::error::InstructionError;
 use super::lexicon::Kind;
 use super::plan::Plan;
 use super::tree::{Clause, Instruction, Noun, Phrase, Place, Pronoun, Relation, Tool, Verb};
+use super::verbs::RECIPROCAL;
 use crate::diagnostic::Span;
 
 /// The largest expression that one reference may stand for; `between it and it` doubles it at every use.
@@ -144,7 +145,15 @@ fn step(clause: &Clause, discourse: &mut Discourse, is_lenient: bool) -> Result<
     };
     // Marks of the objects are less salient than the target, which is what the clause is about.
     let marks = std::mem::take(&mut scene.landmarks);
-    let objects = std::mem::take(&mut scene.said);
+    let mut objects = std::mem::take(&mut scene.said);
+    if clause.verb == Verb::Act && super::lexicon::lists(RECIPROCAL, &clause.name) {
+        // `swap the bowl and the cup` is one action on both.
+        match &objects[..] {
+            [first, second] => objects = vec![pair(first, second)],
+            [each] if each.count == 2 => objects = vec![pair(each, each)],
+            _ => {}
+        }
+    }
     scene.current.clone_from(&objects);
     let target = clause.target.as_ref().filter(|_| !(clause.verb == Verb::Act && objects.is_empty()));
     let goal = match (&target, clause.verb) {
@@ -261,7 +270,18 @@ impl Scene<'_> {
         let head = nouns.last().cloned().unwrap_or_default();
         let kind = super::lexicon::noun(&head).unwrap_or_default();
         let whole = match &phrase.whole {
-            Some(whole) => Some(self.one(whole, Role::Whole)?),
+            Some(whole) => {
+                let owner = match &**whole {
+                    Noun::Pronoun(Pronoun::It, _) if self.said.is_empty() => {
+                        self.discourse.owner_of(&head, role == Role::Object(Verb::Close))
+                    }
+                    _ => None,
+                };
+                Some(match owner {
+                    Some(owner) => owner,
+                    None => self.one(whole, Role::Whole)?,
+                })
+            }
             None if kind.part && nouns.len() == 1 && phrase.count.is_none() && !phrase.all => {
                 let is_bare = phrase.positions.is_empty() && adjectives.is_empty() && phrase.places.is_empty();
                 match self.discourse.mention(&head, |e| is_bare || e.whole.is_some()) {
@@ -345,7 +365,12 @@ fn name(adjectives: &[String], nouns: &[String], plural: Option<&str>, phrase: &
     let (head, compound) = nouns.split_last().map_or(("", nouns), |(head, before)| (head.as_str(), before));
     let words = adjectives.iter().chain(compound).map(String::as_str).chain([plural.unwrap_or(head)]);
     let mut name = words.collect::<Vec<_>>().join(" ");
-    for (joint, more) in [(" of ", &phrase.contents), (" with ", &phrase.feature), (" except ", &phrase.except)] {
+    for (joint, more) in [
+        (" of ", &phrase.contents),
+        (" from ", &phrase.from),
+        (" with ", &phrase.feature),
+        (" except ", &phrase.except),
+    ] {
         if let Some(more) = more {
             name.push_str(joint);
             name.push_str(more);

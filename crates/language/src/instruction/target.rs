@@ -25,7 +25,9 @@ pub(super) fn placing(
         slides && (is_part || head.direction.is_some()) && !mark.preposition.is_some_and(Preposition::is_directional)
     };
     let located: Vec<Mark> = {
-        let keep = marks.iter().take_while(|mark| stays(mark) && !matches!(mark.place, Place::Position(_))).count();
+        // `push the button on the left` says which button, `push it left` where to.
+        let goes = |mark: &Mark| matches!(mark.place, Place::Position(_)) && mark.preposition != Some(Preposition::On);
+        let keep = marks.iter().take_while(|mark| stays(mark) && !goes(mark)).count();
         marks.drain(..keep).collect()
     };
     attach(cursor, objects.last_mut(), located)?;
@@ -76,7 +78,9 @@ pub(super) fn acting(cursor: &Cursor, head: &Head, segments: Vec<Segment>) -> Re
             let is_place = matches!(mark.place, Place::Relative(..) | Place::Between(..) | Place::Other(..));
             let directed = mark.preposition.is_none_or(Preposition::is_directional);
             let moved = head.manner == Manner::Moving || is_pronoun || matches!(mark.place, Place::Other(..));
-            let points = matches!(mark.place, Place::Position(_));
+            // `flip the switch on the right` says which switch, `turn it to the right` where to.
+            let is_there = matches!(mark.preposition, Some(Preposition::On | Preposition::In | Preposition::At));
+            let points = matches!(mark.place, Place::Position(_)) && (head.manner == Manner::Moving || !is_there);
             !mark.is_source && ((is_place && (moved || directed)) || points)
         };
         // What is not a target belongs to the object, before or after it in the text.

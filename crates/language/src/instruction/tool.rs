@@ -8,6 +8,7 @@ use super::lexicon;
 use super::phrase::things;
 use super::place::{Mark, is_grip, landmark_of, marks};
 use super::tree::{Clause, Noun, Phrase, Tool, Verb};
+use super::verbs::RECIPROCAL;
 
 /// What comes before the verb of a clause.
 #[derive(Default)]
@@ -57,7 +58,7 @@ pub(super) fn lead(cursor: &mut Cursor) -> Result<Lead, InstructionError> {
 pub(super) fn with(
     cursor: &mut Cursor,
     head: &Head,
-    objects: &mut [Noun],
+    objects: &mut Vec<Noun>,
     marks: &mut [Mark],
     tool: &mut Option<Tool>,
 ) -> Result<bool, InstructionError> {
@@ -78,6 +79,10 @@ pub(super) fn with(
         }
     };
     let is_action = head.verb == Verb::Act;
+    if is_action && lexicon::lists(RECIPROCAL, &head.word) {
+        objects.push(noun);
+        return Ok(true);
+    }
     let host = match marks.last_mut() {
         Some(mark) => landmark_of(&mut mark.place),
         None => objects.last_mut(),

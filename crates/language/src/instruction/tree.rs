@@ -169,6 +169,8 @@ pub struct Phrase {
     pub whole: Option<Box<Noun>>,
     /// What is in it (`a bottle of wine`).
     pub contents: Option<String>,
+    /// The end that an ordinal counts from (`the second hook from the left`).
+    pub from: Option<String>,
     /// What it has (`the cup with the red handle`).
     pub feature: Option<String>,
     /// What is left out of `all` of them (`except the red one`).

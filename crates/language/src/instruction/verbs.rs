@@ -24,7 +24,7 @@ pub(super) const ACTIONS: &[(Manner, &str)] = &[
         "pour insert hang throw toss sweep plug screw attach scoop load dump feed hand pass give serve spread \
          sprinkle squirt spray drip thread slot stock pack mount install connect dock align fit stick tape glue clip \
          pin tie wrap roll bounce kick shoot dunk flick fling guide ease lower brush scrape scatter send deliver \
-         carry dip soak submerge sort arrange distribute add transport tuck nest balance lean rest bury smear apply \
+         carry dip soak submerge sort group arrange distribute add transport tuck nest balance lean rest bury smear apply \
          hook fasten link join deal wedge nudge swipe shift swing chuck discard dispose unload ladle spoon stuff \
          squish drape suspend hitch buckle strap secure line separate spill drizzle trickle stamp slip reposition \
          reorient orient center centre scoot",
@@ -45,7 +45,7 @@ pub(super) const ACTIONS: &[(Manner, &str)] = &[
          catch dodge avoid bypass assemble disassemble build unstack collapse dismantle repair fix adjust reset \
          toggle uncap cap cork uncork pop unseal seal use operate engage disengage trigger trace follow clear tidy \
          organize organise declutter prepare make brew greet kiss dispense gather stop change replace swap exchange \
-         switch transform unclip unthread trim shave rub blend knead lace unlace crank wring hide staple punch label \
+         interchange switch transform unclip unthread trim shave rub blend knead lace unlace crank wring hide staple punch label \
          undo identify select choose complete finish perform execute create solve",
     ),
     (
@@ -58,12 +58,31 @@ pub(super) const ACTIONS: &[(Manner, &str)] = &[
 /// Small words that complete a verb, at once (`clean up the table`) or after its object (`plug it in`).
 pub(super) const PARTICLES: &str = "up down in out off on over away together apart around aside back open shut closed";
 
+/// Actions on two things at once: `swap the bowl and the cup`, `swap the bowl with the cup`.
+pub(super) const RECIPROCAL: &str = "swap exchange interchange";
+
+/// Actions that need no object even where one was spoken of before: `pick up the pen and write`.
+pub(super) const OBJECTLESS: &str = "write draw sketch type stir";
+
 /// Words and phrases that say how, kept with the verb: `place the can upright` is the action `place upright`.
 pub(super) const MANNERS: &[&[&str]] = &[
     &["upside", "down"],
     &["inside", "out"],
     &["in", "half"],
     &["in", "place"],
+    &["in", "a", "row"],
+    &["in", "a", "line"],
+    &["in", "a", "circle"],
+    &["in", "a", "column"],
+    &["in", "a", "pile"],
+    &["in", "order"],
+    &["in", "circles"],
+    &["in", "circular", "motions"],
+    &["in", "a", "circular", "motion"],
+    &["face", "up"],
+    &["face", "down"],
+    &["halfway"],
+    &["partway"],
     &["back", "and", "forth"],
     &["side", "by", "side"],
     &["up", "and", "down"],

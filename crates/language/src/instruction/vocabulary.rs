@@ -30,11 +30,14 @@ const WORKSPACE: Kind = Kind { workspace: true, ..SURFACE };
 /// Nouns by kind, in the singular, separated by spaces.
 pub(super) const NOUNS: &[(Kind, &str)] = &[
     (PART_HOLDER, "drawer compartment"),
-    (PART_SURFACE, "shelf side edge corner end layer region area tier section surface"),
+    (PART_SURFACE, "shelf side edge corner end layer region area tier section surface part portion"),
     (PART_HOLE, "slot hole socket port"),
     (PART_DOOR, "door lid flap hatch"),
     (PART_SWITCHED, "burner hob"),
-    (PART, "handle knob button switch dial rim leg base hook lever contents content trigger neck spout tip hinge"),
+    (
+        PART,
+        "handle knob button switch dial rim leg base hook lever contents content trigger neck spout tip hinge half head",
+    ),
     (WORKSPACE, "table tabletop counter countertop worktop workspace desk workbench bench"),
     (
         CLOSABLE,
@@ -180,6 +183,7 @@ pub(super) const PREPOSITIONS: &[(&[&str], Preposition)] = &[
     (&["in", "between"], Preposition::Between),
     (&["next", "to"], Preposition::NextTo),
     (&["closest", "to"], Preposition::NextTo),
+    (&["nearest", "to"], Preposition::NextTo),
     (&["closer", "to"], Preposition::NextTo),
     (&["furthest", "from"], Preposition::Other("furthest from")),
     (&["farthest", "from"], Preposition::Other("furthest from")),
@@ -246,6 +250,13 @@ pub(super) const ADVERBS: &str = "please now first finally also carefully gently
 
 /// Articles and other determiners.
 pub(super) const DETERMINERS: &str = "the a an this that these those my your some any our his her every each";
+
+/// What things are ordered by: `sort the blocks by size`.
+pub(super) const ATTRIBUTES: &str = "size color colour shape type kind height weight length width category number name material value texture brand \
+     date age";
+
+/// Adjectives that say which of several things in a row, `the second hook from the left`.
+pub(super) const ORDINALS: &str = "first second third fourth fifth sixth last";
 
 /// Nouns for a tool or a part of the robot: `with` one of them says how, `with` anything else says which.
 pub(super) const TOOLS: &str = "hand hands arm arms gripper grippers finger fingers robot cloth towel rag sponge knife fork spoon spatula ladle \

@@ -13,11 +13,12 @@
 //! whole one. What is not finite is not written.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Tensor};
+use dataset::whole_file::{PARTIAL, WholeFile};
 use safetensors::tensor::{Metadata, TensorInfo};
 use safetensors::{Dtype, SafeTensors};
 use serde_json::Value;
@@ -33,7 +34,6 @@ pub const MODEL: &str = "model.safetensors";
 
 const CHECKSUM: &str = "checksum";
 const METADATA: &str = "run";
-const PARTIAL: &str = ".partial";
 
 /// Tensors and what is said about them.
 pub struct Stored {
@@ -114,18 +114,13 @@ fn write(
     with_checksum: bool,
 ) -> Result<Option<String>> {
     let failed = |source| Error::File { path: path.to_owned(), source };
-    let mut name = path.as_os_str().to_owned();
-    name.push(PARTIAL);
-    let beside = PathBuf::from(name);
-    let mut file = Summed { file: BufWriter::with_capacity(1 << 20, File::create(&beside).map_err(failed)?), sum: 0 };
+    let mut file = Summed { file: WholeFile::create(path).map_err(failed)?, sum: 0 };
     let header = header(tensors, metadata, with_checksum).map_err(|error| format_error(path, error))?;
     file.write_all(&(header.len() as u64).to_le_bytes()).map_err(failed)?;
     file.write_all(header.as_bytes()).map_err(failed)?;
     for (name, tensor) in tensors {
         let values = tensor.to_device(&Device::Cpu)?.to_dtype(DType::F32)?.flatten_all()?.to_vec1::<f32>()?;
         if !values.iter().all(|value| value.is_finite()) {
-            drop(file);
-            remove(&beside)?;
             return Ok(Some(name.clone()));
         }
         let mut bytes = Vec::with_capacity(1 << 20);
@@ -139,13 +134,7 @@ fn write(
         let sum = file.sum.to_le_bytes();
         file.write_all(&sum).map_err(failed)?;
     }
-    let file = file.file.into_inner().map_err(|error| failed(error.into_error()))?;
-    file.sync_all().map_err(failed)?;
-    fs::rename(&beside, path).map_err(failed)?;
-    // The new name is on the disk only once its folder is.
-    if let Some(folder) = path.parent() {
-        File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
-    }
+    file.file.finish().map_err(failed)?;
     Ok(None)
 }
 
@@ -192,7 +181,7 @@ fn parse(path: &Path, bytes: &[u8], device: &Device) -> Result<Stored> {
 
 /// Everything that is written, and its checksum so far.
 struct Summed {
-    file: BufWriter<File>,
+    file: WholeFile,
     sum: u32,
 }
 

@@ -38,7 +38,7 @@ impl Metrics {
         };
         let (mut kept, mut evaluated) = (0, false);
         for line in text.split_inclusive(|byte| *byte == b'\n') {
-            let Some((found, evaluation)) = told(line).filter(|(found, _)| *found <= step) else { break };
+            let Some((found, evaluation)) = step_of(line).filter(|(found, _)| *found <= step) else { break };
             kept += line.len();
             evaluated = evaluation && found == step;
         }
@@ -69,7 +69,7 @@ impl Metrics {
 }
 
 /// The step of a whole line, and whether it is an evaluation.
-fn told(line: &[u8]) -> Option<(u64, bool)> {
+fn step_of(line: &[u8]) -> Option<(u64, bool)> {
     let line: Value = serde_json::from_slice(line.strip_suffix(b"\n")?).ok()?;
     Some((line.get("step")?.as_u64()?, line.get("evaluation").is_some()))
 }

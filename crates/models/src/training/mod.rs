@@ -41,5 +41,6 @@ pub use adamw::{AdamW, AdamWConfig};
 pub use checkpoint::load_model;
 pub use config::TrainConfig;
 pub use objective::{Loss, Objective, Part};
+pub use recorder::{Difference, differences};
 pub use run::{Options, Outcome, Progress, Summary};
 pub use trainer::train;

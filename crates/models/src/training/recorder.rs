@@ -1,6 +1,7 @@
 //! What the first rank writes into the run's directory, and finds there when a run goes on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -182,7 +183,8 @@ fn restore(run: &Path, path: &Path, stored: checkpoint::Stored, config: &Value) 
     let format = |reason: String| Error::Format { path: path.to_owned(), reason };
     let differences = differences(&stored.metadata["config"], config);
     if !differences.is_empty() {
-        let (run, list) = (run.display(), differences.join("; "));
+        let list: Vec<String> = differences.iter().map(Difference::to_string).collect();
+        let (run, list) = (run.display(), list.join("; "));
         return Err(Error::Config(format!(
             "`{run}` was made with other settings: {list}; use those, or another directory"
         )));
@@ -199,29 +201,54 @@ fn restore(run: &Path, path: &Path, stored: checkpoint::Stored, config: &Value) 
     Ok(Snapshot { about, weights, moments, averages })
 }
 
-/// Settings that are not the same, as `name was a, is b`.
-fn differences(was: &Value, is: &Value) -> Vec<String> {
-    let (mut old, mut new) = (BTreeMap::new(), BTreeMap::new());
-    flatten(String::new(), was, &mut old);
-    flatten(String::new(), is, &mut new);
-    let mut names: Vec<&String> = old.keys().chain(new.keys()).collect();
-    names.sort_unstable();
-    names.dedup();
-    let text = |value: Option<&Value>| value.map_or("absent".to_owned(), Value::to_string);
-    names
-        .into_iter()
-        .filter(|name| old.get(*name) != new.get(*name))
-        .map(|name| format!("`{name}` was {}, is {}", text(old.get(name)), text(new.get(name))))
-        .collect()
+/// A place at which two values differ; shown as "`place` was 1, is 2", with long values cut.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// The names on the way to it, with dots between them.
+    pub place: String,
+    /// The old value, if there is one.
+    pub was: Option<Value>,
+    /// The new value, if there is one.
+    pub is: Option<Value>,
 }
 
-fn flatten(name: String, value: &Value, into: &mut BTreeMap<String, Value>) {
-    let below = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name}.{key}") };
-    match value {
-        Value::Object(fields) => fields.iter().for_each(|(key, value)| flatten(below(key), value, into)),
-        other => {
-            into.insert(name, other.clone());
+impl fmt::Display for Difference {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MOST: usize = 40;
+        let text = |value: &Option<Value>| {
+            let text = value.as_ref().map_or("absent".to_owned(), Value::to_string);
+            match text.char_indices().nth(MOST) {
+                None => text,
+                Some((end, _)) => format!("{}…", &text[..end]),
+            }
+        };
+        write!(to, "`{}` was {}, is {}", self.place, text(&self.was), text(&self.is))
+    }
+}
+
+/// The places at which two values differ, in alphabetical order.
+pub fn differences(was: &Value, is: &Value) -> Vec<Difference> {
+    let mut found = Vec::new();
+    compare(String::new(), Some(was), Some(is), &mut found);
+    found
+}
+
+fn compare(place: String, was: Option<&Value>, is: Option<&Value>, found: &mut Vec<Difference>) {
+    let fields = |value: Option<&Value>| match value {
+        Some(Value::Object(fields)) => Some(fields.keys().cloned().collect::<BTreeSet<String>>()),
+        // What is absent has no fields, so that those of the other side are named one by one.
+        None => Some(BTreeSet::new()),
+        Some(_) => None,
+    };
+    match (fields(was), fields(is)) {
+        (Some(old), Some(new)) if !(old.is_empty() && new.is_empty()) => {
+            for name in old.union(&new) {
+                let inside = if place.is_empty() { name.clone() } else { format!("{place}.{name}") };
+                compare(inside, was.and_then(|was| was.get(name)), is.and_then(|is| is.get(name)), found);
+            }
         }
+        _ if was != is => found.push(Difference { place, was: was.cloned(), is: is.cloned() }),
+        _ => {}
     }
 }
 
@@ -235,7 +262,17 @@ mod tests {
         let is = json!({ "train": { "steps": 3, "rate": 0.2 }, "metadata": { "depth": 8 } });
         let wanted =
             ["`metadata.depth` was absent, is 8", "`metadata.seed` was 1, is absent", "`train.rate` was 0.1, is 0.2"];
-        assert_eq!(differences(&was, &is), wanted);
+        let shown = |was: &Value, is: &Value| -> Vec<String> {
+            differences(was, is).iter().map(Difference::to_string).collect()
+        };
+        assert_eq!(shown(&was, &is), wanted);
+        // A value in the place of fields is one difference; fields that are absent are named one by one.
+        assert_eq!(
+            shown(&json!({ "eye": null }), &json!({ "eye": { "size": 8 } })),
+            ["`eye` was null, is {\"size\":8}"]
+        );
+        assert_eq!(shown(&json!({}), &json!({ "eye": { "size": 8 } })), ["`eye.size` was absent, is 8"]);
+        assert_eq!(shown(&json!({ "eye": {} }), &json!({})), ["`eye` was {}, is absent"]);
         assert!(differences(&was, &was.clone()).is_empty());
     }
 }

@@ -36,7 +36,10 @@ pub(crate) fn section(out: &mut Html, report: &Report) {
     put!(out, "</p>\n");
     super::metrics::of_skills(out, report);
     if !moves {
-        missing(out, "The dataset does not name its position columns, so there are no displacements.");
+        missing(
+            out,
+            "No columns are known to hold the gripper’s position (a robot that is commanded by joints has none), so there are no displacements.",
+        );
     }
     if !pictures {
         let recorded = report.run.datasets.iter().any(|dataset| dataset.pictures);

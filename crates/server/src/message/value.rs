@@ -39,6 +39,14 @@ pub enum Key {
 }
 
 impl Key {
+    /// Its length in bytes.
+    pub fn length(&self) -> usize {
+        match self {
+            Key::Text(text) => text.len(),
+            Key::Binary(bytes) => bytes.len(),
+        }
+    }
+
     /// The key for messages to people.
     pub fn shown(&self) -> String {
         match self {

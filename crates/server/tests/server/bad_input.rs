@@ -49,6 +49,22 @@ async fn malformed_messages_are_errors_that_say_what_is_wrong() {
         (map(&observation("a")[1..]), "no image of the camera `observation.images.image`"),
         (map(&both), "both a prompt and a program"),
     ];
+    let nested = |inner: (&str, Vec<u8>)| {
+        let mut parts = observation("a");
+        parts.push(inner);
+        map(&parts)
+    };
+    let cases = cases.into_iter().chain([
+        (
+            nested(("observation.state", state(&[0.5; 8]))),
+            "`observation/state` and `observation.state` are the same name",
+        ),
+        (nested(("observation", map(&[("state", state(&[0.5; 8]))]).to_vec())), "are the same name; send one of them"),
+        (nested((LONG_KEY, vec![0xc0])), "a key has 300 bytes"),
+        (nested(("episode", vec![7])), "`episode` is an integer; expected a text of at most 256 bytes"),
+        (nested(("episode", text(LONG_KEY))), "`episode` is a text of 300 bytes; expected a text of at most 256 bytes"),
+        (nested(("reset", text("yes"))), "`reset` is a text; expected true or false"),
+    ]);
     for (message, part) in cases {
         let mut robot = Robot::connect(&server).await;
         robot.say(Message::Binary(message)).await;
@@ -59,6 +75,45 @@ async fn malformed_messages_are_errors_that_say_what_is_wrong() {
     robot.say(Message::Text("hello".into())).await;
     assert!(robot.error().await.contains("a text frame; expected msgpack in a binary frame"));
     // All others are served as before.
+    Robot::connect(&server).await.act("a").await;
+    server.stop().await;
+}
+
+/// A text of 300 bytes.
+const LONG_KEY: &str = match std::str::from_utf8(&[b'k'; 300]) {
+    Ok(text) => text,
+    Err(_) => "",
+};
+
+#[tokio::test]
+async fn violations_of_the_websocket_protocol_are_errors_with_their_own_codes() {
+    let server = Running::start(Config::default()).await;
+    let cases: [(&[u8], u16, &str); 8] = [
+        (&[0x82, 1, 0x80], 1002, "Received an unmasked frame from client"),
+        (&[0xc2, 0x80, 0, 0, 0, 0], 1002, "Reserved bits are non-zero"),
+        (&[0x83, 0x80, 0, 0, 0, 0], 1002, "Encountered invalid opcode: 3"),
+        (&[0x80, 0x80, 0, 0, 0, 0], 1002, "Continue frame but nothing to continue"),
+        (&[0x09, 0x80, 0, 0, 0, 0], 1002, "Fragmented control frame"),
+        (&[0x89, 0xfe, 0, 126, 0, 0, 0, 0], 1002, "Control frame too big"),
+        (&[0x81, 0x82, 0, 0, 0, 0, 0xff, 0xff], 1007, "a text that is not valid UTF-8"),
+        // It declares 4 EiB, and sends none of them.
+        (&[0x82, 0xff, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], 1011, "the message is longer than 16 MiB"),
+    ];
+    for (bytes, code, part) in cases {
+        let mut robot = Robot::connect(&server).await;
+        robot.write(bytes).await;
+        if part.contains("too big") {
+            robot.write(&[0; 126]).await;
+        }
+        let (message, found) = robot.error_and_code().await;
+        assert!(message.contains(part) && found == code, "{found}: {message}, expected {code}: {part}");
+    }
+    let metrics = server.get("/metrics", "").await;
+    for line in ["refactor_vla_errors_total{kind=\"websocket\"} 7", "refactor_vla_errors_total{kind=\"length\"} 1"] {
+        assert!(metrics.contains(line), "{line} is not in {metrics}");
+    }
+    let reasons = server.until_left(cases.len()).await;
+    assert!(reasons.iter().all(|why| why.starts_with("error: ")), "{reasons:?}");
     Robot::connect(&server).await.act("a").await;
     server.stop().await;
 }

@@ -20,14 +20,15 @@ mod protocol;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
 use server::message::{Key, Limits, Value, decode, write_array, write_text};
-use server::{Config, Server};
+use server::{Config, Notice, Server};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -36,7 +37,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 
-use crate::policy::Puppet;
+use crate::policy::{Puppet, Strings};
 
 /// No test waits longer for anything.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -46,21 +47,55 @@ struct Running {
     address: SocketAddr,
     stop: oneshot::Sender<()>,
     done: JoinHandle<()>,
+    strings: Arc<Strings>,
+    notices: Arc<Mutex<Vec<Notice>>>,
 }
 
 impl Running {
     async fn start(config: Config) -> Running {
         let config = Config { port: 0, ..config };
-        let server = Server::bind(Box::new(Puppet::default()), config, |_| {}).await.unwrap();
+        let (strings, notices) = (Arc::new(Strings::default()), Arc::new(Mutex::new(Vec::new())));
+        let heard = notices.clone();
+        let observer = move |notice| heard.lock().unwrap().push(notice);
+        let server = Server::bind(Box::new(Puppet::new(strings.clone())), config, observer).await.unwrap();
         let address = server.address();
         let (stop, stopped) = oneshot::channel();
         let done = tokio::spawn(server.run(async {
             let _ = stopped.await;
         }));
-        Running { address, stop, done }
+        Running { address, stop, done, strings, notices }
+    }
+
+    /// Waits until something is so.
+    async fn until(&self, what: &str, is_so: impl Fn() -> bool) {
+        let begun = Instant::now();
+        while !is_so() {
+            assert!(begun.elapsed() < PATIENCE, "{what}; the policy was asked {:?}", self.strings.asked());
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Waits until the policy has been asked to do something.
+    async fn until_asked(&self, prompt: &str) {
+        self.until(&format!("nobody asks `{prompt}`"), || self.strings.asked().iter().any(|asked| asked == prompt))
+            .await;
+    }
+
+    /// Waits until so many clients have left, and says why they did, in their order.
+    async fn until_left(&self, clients: usize) -> Vec<String> {
+        let left = || -> Vec<String> {
+            let why = |notice: &Notice| match notice {
+                Notice::Left { why, .. } => Some(why.clone()),
+                _ => None,
+            };
+            self.notices.lock().unwrap().iter().filter_map(why).collect()
+        };
+        self.until("the client is still there", || left().len() >= clients).await;
+        left()
     }
 
     async fn stop(self) {
+        self.strings.release();
         let _ = self.stop.send(());
         timeout(PATIENCE, self.done).await.unwrap().unwrap();
     }
@@ -96,7 +131,21 @@ impl Robot {
     }
 
     async fn connect_with(server: &Running, headers: &[(&'static str, &str)]) -> Result<Robot, String> {
-        let stream = TcpStream::connect(server.address).await.unwrap();
+        Robot::connect_over(server, TcpStream::connect(server.address).await.unwrap(), headers).await
+    }
+
+    /// A client whose receive buffer is as small as the system allows.
+    async fn connect_narrowly(server: &Running) -> Robot {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(1 << 12).unwrap();
+        Robot::connect_over(server, socket.connect(server.address).await.unwrap(), &[]).await.unwrap()
+    }
+
+    async fn connect_over(
+        server: &Running,
+        stream: TcpStream,
+        headers: &[(&'static str, &str)],
+    ) -> Result<Robot, String> {
         let mut request = format!("ws://{}", server.address).into_client_request().unwrap();
         for (name, value) in headers {
             request.headers_mut().insert(*name, value.parse().unwrap());
@@ -143,14 +192,27 @@ impl Robot {
         }
     }
 
+    /// Writes bytes that need not be a frame.
+    async fn write(&mut self, bytes: &[u8]) {
+        timeout(PATIENCE, self.socket.get_mut().write_all(bytes)).await.unwrap().unwrap();
+    }
+
     /// The message of the error that ends the connection with code 1011.
     async fn error(&mut self) -> String {
-        let Heard::Error(message) = self.hear().await else { panic!("no error") };
-        match self.hear().await {
-            Heard::Closed(Some(frame)) => assert_eq!(u16::from(frame.code), 1011),
-            other => panic!("{other:?}"),
-        }
+        let (message, code) = self.error_and_code().await;
+        assert_eq!(code, 1011, "{message}");
         message
+    }
+
+    async fn error_and_code(&mut self) -> (String, u16) {
+        let message = match self.hear().await {
+            Heard::Error(message) => message,
+            other => panic!("no error: {other:?}"),
+        };
+        match self.hear().await {
+            Heard::Closed(Some(frame)) => (message, frame.code.into()),
+            other => panic!("{message}: {other:?}"),
+        }
     }
 }
 

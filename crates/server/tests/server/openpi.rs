@@ -1,6 +1,6 @@
 //! The real client from PyPI. Without it the test says that it skips.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use server::Config;
@@ -19,19 +19,34 @@ fn python() -> Option<PathBuf> {
     candidates.into_iter().find(has)
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_real_client_is_served() {
+/// Runs a script with the real client, if there is one.
+async fn runs(script: PathBuf, arguments: Vec<String>) -> Option<String> {
     let Some(python) = python() else {
         println!("skipped: no Python with `openpi-client` (`.ci/packages` installs it into `.venv`)");
-        return;
+        return None;
     };
-    let server = Running::start(Config { api_key: Some("secret".to_owned()), ..Config::default() }).await;
-    let (script, port) =
-        (concat!(env!("CARGO_MANIFEST_DIR"), "/tests/server/ask_with_openpi.py"), server.address.port());
-    let ran = tokio::task::spawn_blocking(move || {
-        Command::new(python).args([script, &port.to_string(), "secret"]).output().unwrap()
-    });
+    let ran = tokio::task::spawn_blocking(move || Command::new(python).arg(script).args(arguments).output().unwrap());
     let ran = ran.await.unwrap();
-    assert!(ran.status.success(), "{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(ran.status.success(), "{said}{}", String::from_utf8_lossy(&ran.stderr));
+    Some(said)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_real_client_is_served() {
+    let server = Running::start(Config { api_key: Some("secret".to_owned()), ..Config::default() }).await;
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server/ask_with_openpi.py");
+    runs(script, vec![server.address.port().to_string(), "secret".to_owned()]).await;
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_example_in_python_is_served() {
+    let server = Running::start(Config::default()).await;
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/client.py");
+    if let Some(said) = runs(script, vec![server.address.port().to_string()]).await {
+        assert!(said.starts_with("(4, 7) seq[skill_0 "), "{said}");
+        assert_eq!(server.strings.asked(), ["put the bowl on the plate", r#"put "bowl" (on "plate")"#]);
+    }
     server.stop().await;
 }

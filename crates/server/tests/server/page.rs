@@ -1,4 +1,5 @@
-//! The page, what it is told, and what it shows in Chromium. `SERVER_SCREENSHOTS=DIR` keeps pictures of it.
+//! The page, what it is told, and what it shows in Chromium. `SERVER_SCREENSHOTS=DIR` keeps pictures of it; with
+//! `SERVER_PAGE=URL` as well, they are of a server that is running.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -64,6 +65,54 @@ async fn events_have_all_clients_and_the_one_that_is_shown() {
     server.stop().await;
 }
 
+/// Widths and colour schemes.
+const VIEWS: [(&str, u32, &str); 4] = [
+    ("wide-light", 1300, "light"),
+    ("wide-dark", 1300, "dark"),
+    ("narrow-light", 420, "light"),
+    ("narrow-dark", 420, "dark"),
+];
+
+/// Opens the page and waits until it shows a client.
+fn open(browser: &mut Browser, url: &str, width: u32, scheme: &str) {
+    let size = json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600 });
+    browser.call("Emulation.setDeviceMetricsOverride", size);
+    let media = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
+    browser.call("Emulation.setEmulatedMedia", json!({ "features": media }));
+    browser.call("Page.navigate", json!({ "url": url }));
+    let begun = Instant::now();
+    while browser.eval("document.readyState === 'complete' && !!document.querySelector('#stages tr')") != json!(true) {
+        assert!(begun.elapsed() < PATIENCE, "the page shows nothing");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Keeps a picture of the whole page.
+fn keep(browser: &mut Browser, folder: &Path, name: &str) {
+    let height = browser.eval("document.documentElement.scrollHeight").as_f64().unwrap();
+    let picture = base64::engine::general_purpose::STANDARD.decode(browser.screenshot(0.0, height)).unwrap();
+    std::fs::create_dir_all(folder).unwrap();
+    std::fs::write(folder.join(format!("{name}.png")), picture).unwrap();
+}
+
+fn screenshots() -> Option<PathBuf> {
+    std::env::var_os("SERVER_SCREENSHOTS").map(PathBuf::from)
+}
+
+#[test]
+fn pictures_of_a_running_server() {
+    let (Ok(url), Some(folder), Some(chromium)) = (std::env::var("SERVER_PAGE"), screenshots(), find()) else {
+        println!("skipped: `SERVER_PAGE` and `SERVER_SCREENSHOTS` are not set, or there is no Chromium");
+        return;
+    };
+    let profile = tempfile::tempdir().unwrap();
+    let mut browser = Browser::start(&chromium, profile.path());
+    for (name, width, scheme) in VIEWS {
+        open(&mut browser, &url, width, scheme);
+        keep(&mut browser, &folder, name);
+    }
+}
+
 /// What the page must show at any width, in both colour schemes.
 fn look(url: &str, folder: Option<&Path>) {
     let Some(chromium) = find() else {
@@ -72,24 +121,8 @@ fn look(url: &str, folder: Option<&Path>) {
     };
     let profile = tempfile::tempdir().unwrap();
     let mut browser = Browser::start(&chromium, profile.path());
-    for (name, width, scheme) in [
-        ("wide-light", 1300, "light"),
-        ("wide-dark", 1300, "dark"),
-        ("narrow-light", 420, "light"),
-        ("narrow-dark", 420, "dark"),
-    ] {
-        let size = json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600 });
-        browser.call("Emulation.setDeviceMetricsOverride", size);
-        let media = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
-        browser.call("Emulation.setEmulatedMedia", json!({ "features": media }));
-        browser.call("Page.navigate", json!({ "url": url }));
-        let begun = Instant::now();
-        while browser.eval("document.readyState === 'complete' && !!document.querySelector('#stages tr')")
-            != json!(true)
-        {
-            assert!(begun.elapsed() < PATIENCE, "the page shows nothing");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+    for (name, width, scheme) in VIEWS {
+        open(&mut browser, url, width, scheme);
         let mut shows =
             |expression: &str, wanted: Value| assert_eq!(browser.eval(expression), wanted, "{name}: {expression}");
         shows("document.getElementById('instruction').textContent", json!("put the bowl on the plate"));
@@ -105,6 +138,8 @@ fn look(url: &str, folder: Option<&Path>) {
         shows("document.getElementById('done').textContent", json!("50 % of the way to its target"));
         shows("document.getElementById('link').textContent", json!("live"));
         shows("document.querySelectorAll('#timeline span').length > 3", json!(true));
+        // No label begins left of its figure.
+        shows("[...document.querySelectorAll('svg text')].every((text) => text.getBBox().x >= 0)", json!(true));
         // Nothing is wider than the window.
         shows("document.documentElement.scrollWidth <= document.documentElement.clientWidth", json!(true));
         let dark = "getComputedStyle(document.body).backgroundColor === 'rgb(16, 20, 24)'";
@@ -114,9 +149,7 @@ fn look(url: &str, folder: Option<&Path>) {
             complaints.iter().filter(|one| !one.contains(&format!("request of {}", origin(url)))).collect();
         assert!(foreign.is_empty(), "{name}: {foreign:?}");
         if let Some(folder) = folder {
-            let height = browser.eval("document.documentElement.scrollHeight").as_f64().unwrap();
-            let picture = base64::engine::general_purpose::STANDARD.decode(browser.screenshot(0.0, height)).unwrap();
-            std::fs::write(folder.join(format!("{name}.png")), picture).unwrap();
+            keep(&mut browser, folder, name);
         }
     }
     // Another client is shown when it is chosen.
@@ -144,8 +177,7 @@ async fn the_page_in_a_browser() {
         robots[1].act("open the middle drawer of the cabinet").await;
     }
     let url = format!("http://{}/?client=0", server.address);
-    let folder = std::env::var_os("SERVER_SCREENSHOTS").map(PathBuf::from);
-    folder.iter().for_each(|folder| std::fs::create_dir_all(folder).unwrap());
+    let folder = screenshots().filter(|_| std::env::var_os("SERVER_PAGE").is_none());
     tokio::task::spawn_blocking(move || look(&url, folder.as_deref())).await.unwrap();
     server.stop().await;
 }

@@ -9,8 +9,22 @@ use crate::{Heard, Robot, Running, image, observation, state, text, text_of};
 async fn metadata_actions_and_timing_are_what_openpi_has() {
     let server = Running::start(Config::default()).await;
     let mut robot = Robot::connect(&server).await;
-    assert_eq!(text_of(&robot.metadata, "action_horizon"), &Value::Integer(4));
-    assert_eq!(text_of(&robot.metadata, "run"), &Value::Text("puppet".to_owned()));
+    let texts = |names: &[&str]| Value::List(names.iter().map(|name| Value::Text((*name).to_owned())).collect());
+    for (key, wanted) in [
+        ("action_horizon", Value::Integer(4)),
+        ("action_dim", Value::Integer(7)),
+        ("action_names", texts(&["x", "y", "z", "roll", "pitch", "yaw", "gripper"])),
+        ("cameras", texts(&["observation.images.image", "observation.images.wrist_image"])),
+        ("state_key", Value::Text("observation.state".to_owned())),
+        ("state_dim", Value::Integer(8)),
+        ("state_names", texts(&["x", "y", "z", "a", "b", "c", "left", "right"])),
+        ("run", Value::Text("puppet".to_owned())),
+        ("library_size", Value::Integer(1)),
+        ("fps", Value::Float(20.0)),
+        ("server", Value::Text("refactor-vla".to_owned())),
+    ] {
+        assert_eq!(text_of(&robot.metadata, key), &wanted, "{key}");
+    }
     for request in 0..3 {
         let reply = robot.act("open the drawer").await;
         let Value::Array(actions) = text_of(&reply, "actions") else { panic!("no array") };

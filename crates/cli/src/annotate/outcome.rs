@@ -1,4 +1,4 @@
-//! What `annotate` tells when it is done.
+//! The outcome of `annotate`, as text and as JSON.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ const SHOWN: usize = 20;
 
 /// The result in numbers.
 #[derive(Serialize)]
-pub(super) struct Told {
+pub(super) struct Outcome {
     dataset: String,
     /// Where the dataset is that was replaced.
     backup: Option<String>,
@@ -56,7 +56,7 @@ struct ClassUse {
     frames: usize,
 }
 
-impl Told {
+impl Outcome {
     pub(super) fn new(
         options: &AnnotateArgs,
         stream: &Stream,
@@ -64,7 +64,7 @@ impl Told {
         corrections_kept: usize,
         backup: Option<PathBuf>,
         took: Duration,
-    ) -> Told {
+    ) -> Outcome {
         let frames = stream.frames();
         let hours = frames as f64 / annotated.fps.max(1e-9) / 3600.0;
         let mut names: Vec<NameUse> =
@@ -95,7 +95,7 @@ impl Told {
         sources.retain(|(_, share)| *share > 0.0);
         names.sort_by(|one, other| other.subtasks.cmp(&one.subtasks).then(one.name.cmp(&other.name)));
         let seconds = took.as_secs_f64();
-        Told {
+        Outcome {
             dataset: options.out.as_ref().map_or_else(|| options.dataset.clone(), |out| out.display().to_string()),
             backup: backup.map(|path| path.display().to_string()),
             format: match options.format {
