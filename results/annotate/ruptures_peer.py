@@ -1,13 +1,13 @@
 """Cuts by Python's `ruptures`, for `eval annotate --peer`, and golden change points for our own PELT.
 
-usage: ruptures_peer.py REPORT.json DATASET… > results/annotate/ruptures.json
+usage: ruptures_peer.py REPORT.json DATASET… > results/annotate/ruptures.json (or ruptures_synthetic.json)
        ruptures_peer.py --golden DATASET > crates/experiments/fixtures/golden/pelt/ruptures.json
 
 The signal is the actions of an episode, with mean 0 and deviation 1 over the training episodes (all but the last two of each
 task, or all but the last one if some task has fewer than five). `Pelt(model="l2", min_size=2, jump=1)` is run on the held-out
 episodes with the penalty that REPORT.json, a file of `eval annotate --output`, has for our own PELT, which was chosen on
-training episodes: trying all penalties takes ruptures an hour. Differences from our own cuts are reported on stderr. The golden file has the standardised signal of a few episodes with the change points for three
-penalties. Needs numpy, pandas, pyarrow and ruptures.
+training episodes: trying all penalties takes ruptures an hour. Differences from our own cuts are reported on stderr. The golden
+file has the standardised signal of a few episodes with the change points for three penalties. Needs numpy, pandas, pyarrow and ruptures.
 """
 
 import json

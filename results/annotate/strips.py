@@ -3,7 +3,7 @@
 usage: strips.py REPORT.json DATASET_FOLDER EPISODE… --out FILE.png [--camera KEY] [--frames N]
 
 Below the pictures of an episode are bars: the true phases, our named subtasks, our segments and those of the best baseline.
-A boundary of ours that is within 0.2 s of a true one is green, another one red; a true one that was missed has a red mark.
+A boundary that is within 0.2 s of a true one is green, another one red; a true one that was missed has a red mark.
 Needs numpy, pandas, pyarrow and pillow, and av for videos.
 """
 
@@ -60,7 +60,9 @@ def strip(report, episode, pictures):
     image = Image.new("RGB", (WIDTH, 26 + PICTURE + 4 * (BAR + 5) + 14), "white")
     draw = ImageDraw.Draw(image)
     title = f"{report['dataset']}, episode {episode['episode']}: {episode['instruction']}"
-    draw.text((4, 4), f"{title}   (F1 {episode['boundary_f1']:.2f}, labels {episode['phase_object']:.2f})", fill="black", font=bold)
+    scores = episode["scores"]
+    figures = f"F1 of subtasks {scores['subtasks_f1']:.2f}, of segments {scores['boundary_f1']:.2f}, labels {scores['phase_object']:.2f}"
+    draw.text((4, 4), f"{title}   ({figures})", fill="black", font=bold)
     for at, picture in enumerate(pictures):
         side = (WIDTH - left) // len(pictures)
         image.paste(picture.resize((side - 2, PICTURE)), (left + at * side, 26))
@@ -68,13 +70,13 @@ def strip(report, episode, pictures):
     truth = [(one["rows"]["start"], one["rows"]["end"], one["phase"]) for one in episode["truth"]]
     bar(draw, top, rows, truth, left, face, "true phases")
     named = [(one["start"], one["end"], one["name"]) for one in episode["subtasks"]]
-    bar(draw, top + BAR + 5, rows, named, left, face, "our subtasks")
     wanted = [one[0] for one in truth[1:]]
-    for line, name in enumerate(("ours, segments", best)):
+    for line, name in enumerate(("ours, subtasks", "ours, segments", best)):
         cuts = episode["cuts"][names.index(name)]
         ends = [0, *cuts, rows]
-        y = top + (line + 2) * (BAR + 5)
-        bar(draw, y, rows, [(a, b, "") for a, b in zip(ends, ends[1:])], left, face, name if line == 0 else best[:26])
+        y = top + (line + 1) * (BAR + 5)
+        parts = named if line == 0 else [(a, b, "") for a, b in zip(ends, ends[1:])]
+        bar(draw, y, rows, parts, left, face, name[:26])
         right = [cut for cut in cuts if any(abs(cut - one) <= tolerance for one in wanted)]
         marks(draw, y, y + BAR, rows, [cut for cut in cuts if cut not in right], left, "#d00000", 3)
         marks(draw, y, y + BAR, rows, right, left, "#008a3c", 3)

@@ -22,11 +22,7 @@ pub struct Briefing {
 
 /// What to say at the start of a run on a dataset.
 pub fn briefing(prepared: &Prepared) -> Briefing {
-    let mut lines = vec![data_line(prepared)];
-    lines.extend(robot_lines(prepared.robot()));
-    let mut notes = prepared.notes.clone();
-    notes.extend(prepared.robot().notes().cloned());
-    notes.extend(instruction_notes(&instructions(prepared)));
+    let Briefing { lines, mut notes } = of_data(prepared);
     if !prepared.has_rewards() {
         notes.push(
             "there are no rewards: the return gate is inactive, and candidates are judged by the other gates alone"
@@ -40,6 +36,25 @@ pub fn briefing(prepared: &Prepared) -> Briefing {
             "the report will have no pictures, because they cannot be read: {why}; cached features are used"
         ));
     }
+    Briefing { lines, notes }
+}
+
+/// What to say at the start of a single phase: the same, but for gates and the report, which a phase does not have.
+pub fn phase_briefing(prepared: &Prepared) -> Briefing {
+    let Briefing { lines, mut notes } = of_data(prepared);
+    if !prepared.has_rewards() {
+        notes.push("there are no rewards: no returns are learned".to_owned());
+    }
+    Briefing { lines, notes }
+}
+
+/// What is known of data, robot and instructions.
+fn of_data(prepared: &Prepared) -> Briefing {
+    let mut lines = vec![data_line(prepared)];
+    lines.extend(robot_lines(prepared.robot()));
+    let mut notes = prepared.notes.clone();
+    notes.extend(prepared.robot().notes().cloned());
+    notes.extend(instruction_notes(&instructions(prepared)));
     Briefing { lines, notes }
 }
 

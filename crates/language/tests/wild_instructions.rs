@@ -157,7 +157,7 @@ fn common_slips_are_corrected_and_reported() {
 }
 
 #[test]
-fn suggestions_are_of_the_word_class_that_is_expected() {
+fn finding_8_suggestions_are_of_the_word_class_that_is_expected() {
     // `food` and `wine` are nearer to these than any verb was when they were suggested.
     for (text, verb) in [("foold the towel", "fold"), ("wippe the table", "wipe"), ("rotete the knob", "rotate")] {
         match instruction::plan(text) {

@@ -18,7 +18,7 @@ fn main() {
             match language::instruction::partial(text) {
                 Ok(partial) => {
                     println!("{text}\n  {}", partial.plan);
-                    for step in subtasks::steps::steps(&partial.plan, false) {
+                    for step in subtasks::steps::steps(&partial.plan, false, 2) {
                         println!(
                             "    {:9} {:.2} {} [{:?} {}]",
                             step.phase, step.skip, step.name, step.arm, step.handling
@@ -77,7 +77,7 @@ fn evaluate(place: &str, rounds: std::ops::Range<usize>, show: Option<usize>) {
         let named = namer.name(instruction, &own, &layout, &segments);
         let kinds = |text: &str| -> Vec<subtasks::steps::Kind> {
             let plan = language::instruction::partial(text).map(|partial| partial.plan);
-            plan.map(|plan| subtasks::steps::steps(&plan, false).iter().map(|step| step.kind).collect())
+            plan.map(|plan| subtasks::steps::steps(&plan, false, 1).iter().map(|step| step.kind).collect())
                 .unwrap_or_default()
         };
         // Instructions with the same kinds of steps cannot be told apart without looking.

@@ -2,7 +2,7 @@
 #![expect(clippy::print_stdout, reason = "an example")]
 fn main() {
     for line in std::io::stdin().lines().map_while(Result::ok) {
-        let names: Vec<String> = subtasks::expected(&line, false).into_iter().map(|step| step.name).collect();
+        let names: Vec<String> = subtasks::expected(&line, false, 2).into_iter().map(|step| step.name).collect();
         println!("{line}\n    {}", names.join(" · "));
     }
 }

@@ -276,22 +276,22 @@ impl Annotated {
     /// Adds an episode.
     fn add(&mut self, named: Named, places: &mut BTreeMap<String, usize>) {
         if named.corrected {
-            let written = named.subtasks.iter().flat_map(|(one, generated)| match generated.is_empty() {
-                true => vec![(one.rows.clone(), one.name.clone())],
-                false => generated.clone(),
+            let written = named.pieces.iter().flat_map(|piece| match piece.parts.is_empty() {
+                true => vec![(piece.subtask.rows.clone(), piece.subtask.name.clone())],
+                false => piece.parts.clone(),
             });
             self.corrections.insert(self.episodes.len(), written.collect());
         }
-        let mut subtasks = Vec::with_capacity(named.subtasks.len());
-        for (one, generated) in named.subtasks {
+        let mut subtasks = Vec::with_capacity(named.pieces.len());
+        for Piece { subtask: one, parts, .. } in named.pieces {
             let name = *places.entry(one.name).or_insert_with_key(|name| {
                 self.names.push(name.clone());
                 self.names.len() - 1
             });
-            for (at, (rows, text)) in generated.iter().enumerate() {
+            for (at, (rows, text)) in parts.iter().enumerate() {
                 let used = self.vocabulary.entry(text.clone()).or_insert(Use { name, ..Use::default() });
                 // Equal neighbours are one subtask.
-                used.subtasks += usize::from(!generated[..at].iter().any(|(_, before)| before == text));
+                used.subtasks += usize::from(!parts[..at].iter().any(|(_, before)| before == text));
                 used.frames += rows.len();
                 used.by_motion |= one.named_by == NameSource::Motion;
             }
@@ -310,12 +310,19 @@ impl Annotated {
     }
 }
 
-/// A subtask with the name to use, and the generated ones that it consists of: none, if a person wrote it.
-type Piece = (Subtask, Vec<(Range<usize>, String)>);
+/// A subtask with the name to use.
+struct Piece {
+    subtask: Subtask,
+    /// The rows with generated names that it consists of. Of a person's, its own rows with the generated name that the person
+    /// left there: the vocabulary applies to it, now and later. None where the person wrote a name.
+    parts: Vec<(Range<usize>, String)>,
+    /// Whether a person wrote its rows or its name.
+    by_person: bool,
+}
 
 /// An episode whose names are still texts.
 struct Named {
-    subtasks: Vec<Piece>,
+    pieces: Vec<Piece>,
     segments: Vec<(u32, Option<u32>)>,
     score: f64,
     corrected: bool,
@@ -336,12 +343,12 @@ fn episode(
     let instruction = part.tasks().get(span.task.at()).map_or("", String::as_str);
     let named = namer.name(instruction, &motions, cutter.layout(), &segments);
     let generated = phrased(named.subtasks, &segments, &cutter.phrases(&classes));
-    let mut subtasks = joined(generated.iter().map(|one| renamed(one, names)).collect());
+    let mut pieces = joined(generated.iter().map(|one| renamed(one, names)).collect());
     if let Some(rows) = correction {
-        let pieces = corrected(rows, &generated, names);
+        let corrected = corrected(rows, &generated, names);
         let mut kept = Vec::new();
-        for (one, parts) in &pieces {
-            match parts.is_empty() && !subtasks.iter().any(|(known, _)| known.rows == one.rows) {
+        for Piece { subtask: one, by_person, .. } in &corrected {
+            match *by_person && !pieces.iter().any(|known| known.subtask.rows == one.rows) {
                 false => kept.extend(within(&one.rows, &segments, &classes)),
                 // A boundary that a person moved: the stretch is one segment.
                 true => {
@@ -350,16 +357,16 @@ fn episode(
                 }
             }
         }
-        subtasks = joined(pieces);
+        pieces = joined(corrected);
         (segments, classes) = kept.into_iter().unzip();
     }
-    for (one, _) in &mut subtasks {
-        one.class = prevailing(&one.rows, &segments, &classes);
+    for piece in &mut pieces {
+        piece.subtask.class = prevailing(&piece.subtask.rows, &segments, &classes);
     }
     let ends = segments.iter().map(|segment| segment.rows.end as u32);
     let segments = ends.zip(classes.iter().map(|class| class.map(|class| class as u32))).collect();
-    let corrected = subtasks.iter().any(|(_, parts)| parts.is_empty());
-    Ok(Named { subtasks, segments, score: named.score, corrected })
+    let corrected = pieces.iter().any(|piece| piece.by_person);
+    Ok(Named { pieces, segments, score: named.score, corrected })
 }
 
 /// A generated subtask with the name to use.
@@ -367,22 +374,24 @@ fn renamed(one: &Subtask, names: &Names) -> Piece {
     let used = names.of(&one.name).to_owned();
     // A name that a person chose for another one.
     let named_by = if used == one.name { one.named_by } else { NameSource::Person };
-    (Subtask { name: used, named_by, ..one.clone() }, vec![(one.rows.clone(), one.name.clone())])
+    let parts = vec![(one.rows.clone(), one.name.clone())];
+    Piece { subtask: Subtask { name: used, named_by, ..one.clone() }, parts, by_person: false }
 }
 
 /// Generated neighbours with one name are one subtask, as they are in a column of numbers; those of a person stay.
 fn joined(pieces: Vec<Piece>) -> Vec<Piece> {
     let mut found: Vec<Piece> = Vec::with_capacity(pieces.len());
-    for (one, parts) in pieces {
+    for piece in pieces {
+        let one = &piece.subtask;
         match found.last_mut() {
-            Some((last, own)) if last.name == one.name && !own.is_empty() && !parts.is_empty() => {
+            Some(last) if last.subtask.name == one.name && !last.by_person && !piece.by_person => {
                 let weight = |subtask: &Subtask| subtask.name_confidence * subtask.rows.len() as f64;
-                let sum = weight(last) + weight(&one);
-                last.rows.end = one.rows.end;
-                last.name_confidence = sum / last.rows.len().max(1) as f64;
-                own.extend(parts);
+                let sum = weight(&last.subtask) + weight(one);
+                last.subtask.rows.end = one.rows.end;
+                last.subtask.name_confidence = sum / last.subtask.rows.len().max(1) as f64;
+                last.parts.extend(piece.parts);
             }
-            _ => found.push((one, parts)),
+            _ => found.push(piece),
         }
     }
     found
@@ -427,8 +436,10 @@ fn corrected(rows: &[(Range<usize>, String)], generated: &[Subtask], names: &Nam
         if fits {
             return inside.into_iter().map(|one| renamed(one, names)).collect();
         }
-        // A person who moves a boundary and leaves the name keeps it under its present name in the vocabulary.
-        let known = inside.iter().find(|one| names.knows(&one.name, name));
+        // A person who moves a boundary and leaves the name keeps it in the vocabulary, under its present name and under any that
+        // it gets later. Of several generated names that are used alike it is the one of most of the rows.
+        let common = |one: &Subtask| one.rows.end.min(rows.end).saturating_sub(one.rows.start.max(rows.start));
+        let known = inside.iter().rev().filter(|one| names.knows(&one.name, name)).max_by_key(|one| common(one));
         let written = Subtask {
             rows: rows.clone(),
             name: known.map_or_else(|| name.clone(), |one| names.of(&one.name).to_owned()),
@@ -437,7 +448,8 @@ fn corrected(rows: &[(Range<usize>, String)], generated: &[Subtask], names: &Nam
             boundary_confidence: 1.0,
             name_confidence: 1.0,
         };
-        vec![(written, Vec::new())]
+        let parts = known.map(|one| (rows.clone(), one.name.clone())).into_iter().collect();
+        vec![Piece { subtask: written, parts, by_person: true }]
     };
     rows.iter().flat_map(one).collect()
 }

@@ -4,7 +4,7 @@
 //! another task. Two facts contradict an instruction more clearly than costs do:
 //!
 //! - **A gripper closes or opens, and no step grasps or releases there.** An episode that moves two objects does not belong to an
-//!   instruction that moves one.
+//!   instruction that moves one, nor to one that names none of them.
 //! - **What should slide goes up or down.** A drawer does not leave its rails.
 //!
 //! Both lower the score of the alignment, and change no boundary.
@@ -31,7 +31,11 @@ pub(crate) fn explained(
     let taken: Vec<Taken<'_>> = found
         .stretches
         .iter()
-        .map(|(state, rows)| Taken { step: &steps[states[*state].0], hand: states[*state].1, rows: rows.clone() })
+        .map(|(state, rows)| {
+            let step = &steps[states[*state].0];
+            let takes = |one: &Step| one.handling == step.handling && one.kind == Kind::Grasp;
+            Taken { step, hand: states[*state].1, rows: rows.clone(), takes: steps.iter().any(takes) }
+        })
         .collect();
     let near = (NEAR * fps).round() as usize;
     let (mut all, mut right) = (0, 0);
@@ -39,8 +43,8 @@ pub(crate) fn explained(
         let events = events(arm);
         for (place, event) in events.iter().enumerate() {
             all += 1;
-            let last = place + 1 == events.len();
-            right += usize::from(taken.iter().any(|one| one.accounts_for(at, *event, near, last)));
+            let (first, last) = (place == 0, place + 1 == events.len());
+            right += usize::from(taken.iter().any(|one| one.accounts_for(at, *event, near, first, last)));
         }
     }
     let events = if all == 0 { 1.0 } else { f64::from(right as u32) / f64::from(all as u32) };
@@ -52,6 +56,8 @@ struct Taken<'a> {
     step: &'a Step,
     hand: Hand,
     rows: std::ops::Range<usize>,
+    /// Whether something is taken in the hand for it.
+    takes: bool,
 }
 
 /// A gripper closes or opens.
@@ -62,7 +68,7 @@ struct Event {
 }
 
 impl Taken<'_> {
-    fn accounts_for(&self, arm: usize, event: Event, near: usize, last: bool) -> bool {
+    fn accounts_for(&self, arm: usize, event: Event, near: usize, first: bool, last: bool) -> bool {
         if !matches!(self.hand, Hand::Both | Hand::Body) && self.hand != Hand::Arm(arm) {
             return false;
         }
@@ -73,12 +79,21 @@ impl Taken<'_> {
             // Hands open on their way to an object, and close again when they have gone away.
             (Kind::Reach, false) => inside,
             (Kind::Retreat, true) => inside && last,
-            // Folding and wiping may take several grasps, pressing is done with a closed hand, and a knob or a drawer may be
-            // turned or pulled in one motion with its grasp.
+            // Nothing is taken in the hand to tidy up a table: what is handled there, the instruction does not name. A cloth that it
+            // does not name either is taken once.
+            (Kind::Act, true) if !self.takes => beside && first && self.step.with_tool,
+            (Kind::Act, false) if !self.takes => beside && last && self.step.with_tool,
+            // Folding may take several grasps, pressing is done with a closed hand, and a knob or a drawer may be turned or pulled
+            // in one motion with its grasp.
             (Kind::Act | Kind::Touch | Kind::Turn | Kind::Slide, _) => beside,
             _ => false,
         }
     }
+}
+
+/// How often grippers close.
+pub(crate) fn closings(signals: &Signals) -> usize {
+    signals.arms.iter().flat_map(events).filter(|event| event.closes).count()
 }
 
 /// The rows at which the gripper of an arm closes or opens.

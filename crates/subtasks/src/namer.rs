@@ -13,7 +13,7 @@ use skills::{ActionLayout, Episode, ScoredSegment, Space};
 
 use crate::align::{Alignment, Problem, align};
 use crate::evidence::{Hand, agreement};
-use crate::explained::explained;
+use crate::explained::{closings, explained};
 use crate::motion::motion_name;
 use crate::reading::expected;
 use crate::signals::{Signals, drives};
@@ -108,11 +108,11 @@ impl Namer {
         layout: &ActionLayout,
         segments: &[ScoredSegment],
     ) -> Named {
-        let steps = expected(instruction, drives(layout));
         let signals = Signals::new(episode, layout, segments, self.config.blend);
+        let steps = expected(instruction, drives(layout), closings(&signals));
         let states = states(&steps, &signals);
         let mut problem = self.problem(&steps, &states, &signals, layout, segments, episode.len());
-        let found = self.align_held(&mut problem, &steps, &states);
+        let found = self.align_held(&mut problem, &steps, &states, &signals);
         let score = found.as_ref().map_or(0.0, |found| {
             score(found, &problem, &steps, &states, layout.fps)
                 * explained(found, &steps, &states, &signals, layout.fps)
@@ -126,16 +126,28 @@ impl Namer {
     }
 
     /// The cheapest walk in which whatever is reached for again is held afterwards: a hand that lets go at the end has put
-    /// the object down and not lost it.
-    fn align_held(&self, problem: &mut Problem, steps: &[Step], states: &[(usize, Hand)]) -> Option<Alignment> {
+    /// the object down and not lost it. Nor does a hand let go of what it has not grasped.
+    fn align_held(
+        &self,
+        problem: &mut Problem,
+        steps: &[Step],
+        states: &[(usize, Hand)],
+        signals: &Signals,
+    ) -> Option<Alignment> {
         let mut barred: BTreeSet<usize> = BTreeSet::new();
+        let mut held: BTreeSet<(usize, usize)> = BTreeSet::new();
         loop {
             let found = align(problem)?;
             let lost = in_vain(&found, steps, states);
-            if lost.is_subset(&barred) {
+            let unheld = released_unheld(&found, steps, states, signals);
+            if lost.is_subset(&barred) && unheld.is_subset(&held) {
                 return Some(found);
             }
             barred.extend(lost);
+            for pair in unheld.difference(&held) {
+                grasp_before(problem, steps, states, *pair);
+            }
+            held.extend(unheld);
             for (to, before) in problem.edges.iter_mut().enumerate() {
                 let (to, _) = states[to];
                 before.retain(|(from, _)| states[*from].0 < to || !barred.contains(&steps[to].handling));
@@ -157,10 +169,7 @@ impl Namer {
             (0..rows).map(|row| (1.0 - agreement(steps[*step].kind, *hand, signals, row)) * seconds)
         });
         let cost = cost.collect();
-        // Prices of skipping all steps before each one.
-        let mut skipped = vec![0.0];
-        steps.iter().for_each(|step| skipped.push(skipped[skipped.len() - 1] + step.skip));
-        let whole = skipped[steps.len()];
+        let skips = Skips::new(steps);
         let mut switch = vec![self.config.split; rows];
         for segment in segments.iter().filter(|segment| segment.rows.start < rows) {
             switch[segment.rows.start] = self.config.doubt * (1.0 - segment.confidence);
@@ -169,23 +178,23 @@ impl Namer {
             rows,
             states: states.len(),
             cost,
-            edges: self.edges(steps, states, &skipped),
-            start: states.iter().map(|(step, _)| skipped[*step]).collect(),
-            end: states.iter().map(|(step, _)| whole - skipped[step + 1]).collect(),
+            edges: self.edges(steps, states, &skips),
+            start: states.iter().map(|(step, _)| skips.between(None, Some(*step)).unwrap_or(f64::INFINITY)).collect(),
+            end: states.iter().map(|(step, _)| skips.between(Some(*step), None).unwrap_or(f64::INFINITY)).collect(),
             switch,
             least: (self.config.least * layout.fps).round() as usize,
         }
     }
 
     /// For each state those that may come before it.
-    fn edges(&self, steps: &[Step], states: &[(usize, Hand)], skipped: &[f64]) -> Vec<Vec<(usize, f64)>> {
+    fn edges(&self, steps: &[Step], states: &[(usize, Hand)], skips: &Skips<'_>) -> Vec<Vec<(usize, f64)>> {
         let price = |(from, hand): (usize, Hand), (to, next): (usize, Hand)| {
             let (before, after) = (&steps[from], &steps[to]);
             if before.handling == after.handling && hand != next && hand != Hand::Body && next != Hand::Body {
                 return None;
             }
             if to > from {
-                return Some(skipped[to] - skipped[from + 1]);
+                return skips.between(Some(from), Some(to));
             }
             // What slipped out of the hand is reached for again.
             let holds = matches!(before.kind, Kind::Grasp | Kind::Lift | Kind::Transport | Kind::Place);
@@ -198,6 +207,94 @@ impl Namer {
         };
         states.iter().map(into).collect()
     }
+}
+
+/// What skipping steps costs.
+struct Skips<'a> {
+    steps: &'a [Step],
+    /// The price of skipping all steps before each one.
+    before: Vec<f64>,
+    /// Whether any step is repeated an open number of times.
+    open: bool,
+}
+
+impl<'a> Skips<'a> {
+    fn new(steps: &'a [Step]) -> Skips<'a> {
+        let mut before = vec![0.0];
+        steps.iter().for_each(|step| before.push(before[before.len() - 1] + step.skip));
+        Skips { steps, before, open: steps.iter().any(|step| step.round.is_some()) }
+    }
+
+    /// The price of going on from one step to a later one, where none is the start or the end. Rounds of an open repetition
+    /// follow each other, and all but the first may be left out whole. `None` if it cannot be.
+    fn between(&self, from: Option<usize>, to: Option<usize>) -> Option<f64> {
+        let (first, end) = (from.map_or(0, |from| from + 1), to.unwrap_or(self.steps.len()));
+        let whole = self.before[end] - self.before[first];
+        if !self.open {
+            return Some(whole);
+        }
+        let round = |step: Option<usize>| step.and_then(|step| self.steps[step].round);
+        let (own, next) = (round(from), round(to));
+        let follows = match (own, next) {
+            (Some(own), Some(next)) if own.repetition == next.repetition => next.at <= own.at + 1,
+            (_, Some(next)) => next.at == 0,
+            (_, None) => true,
+        };
+        let free = self.steps[first..end]
+            .iter()
+            .filter(|step| step.round.is_some_and(|round| round.at > 0) && step.round != own && step.round != next);
+        let free: f64 = free.map(|step| step.skip).sum();
+        follows.then(|| (whole - free).max(0.0))
+    }
+}
+
+/// Bars walks with a release but without the grasp before it: the hand grasps, or it need not let go, whichever is cheaper.
+fn grasp_before(problem: &mut Problem, steps: &[Step], states: &[(usize, Hand)], (grasp, release): (usize, usize)) {
+    let (mut grasping, mut empty) = (problem.clone(), problem.clone());
+    for (state, (step, _)) in states.iter().enumerate() {
+        if *step > grasp && steps[*step].handling == steps[grasp].handling {
+            grasping.edges[state].retain(|(from, _)| states[*from].0 >= grasp);
+            grasping.start[state] = f64::INFINITY;
+        }
+        if *step == release {
+            empty.edges[state].clear();
+            empty.start[state] = f64::INFINITY;
+        }
+    }
+    let cost = |problem: &Problem| align(problem).map_or(f64::INFINITY, |found| found.cost);
+    *problem = if cost(&grasping) <= cost(&empty) { grasping } else { empty };
+}
+
+/// The releases of a walk by hands that hold nothing, each with the grasp of its handling, which the walk left out.
+fn released_unheld(
+    found: &Alignment,
+    steps: &[Step],
+    states: &[(usize, Hand)],
+    signals: &Signals,
+) -> BTreeSet<(usize, usize)> {
+    // A hand that is closed when the episode begins may hold something.
+    let holds_at_first = |hand: Hand| match hand {
+        Hand::Arm(at) => signals.arms[at].grip.first().is_some_and(|grip| grip.closed >= 0.5),
+        Hand::Both => signals.arms.iter().any(|arm| arm.grip.first().is_some_and(|grip| grip.closed >= 0.5)),
+        Hand::Body => false,
+    };
+    let mut grasped = BTreeSet::new();
+    let mut unheld = BTreeSet::new();
+    for (state, _) in &found.stretches {
+        let (at, hand) = states[*state];
+        let step = &steps[at];
+        match step.kind {
+            Kind::Grasp => {
+                grasped.insert(step.handling);
+            }
+            Kind::Release if !grasped.contains(&step.handling) && !holds_at_first(hand) => {
+                let grasps = |one: &Step| one.handling == step.handling && one.kind == Kind::Grasp;
+                unheld.extend(steps[..at].iter().position(grasps).map(|grasp| (grasp, at)));
+            }
+            _ => {}
+        }
+    }
+    unheld
 }
 
 /// The handlings that a walk goes back to without holding anything in the end.
@@ -235,13 +332,16 @@ fn states(steps: &[Step], signals: &Signals) -> Vec<(usize, Hand)> {
 fn score(found: &Alignment, problem: &Problem, steps: &[Step], states: &[(usize, Hand)], fps: f64) -> f64 {
     let mut best = vec![0.0_f64; steps.len()];
     let mut sum = 0.0;
+    let rounds: Vec<_> = found.stretches.iter().filter_map(|(state, _)| steps[states[*state].0].round).collect();
+    let left_out = |step: &Step| step.round.is_some_and(|round| round.at > 0 && !rounds.contains(&round));
     for (state, rows) in &found.stretches {
         let own = fit(problem, *state, rows, fps);
         let step = states[*state].0;
         best[step] = best[step].max(own);
         sum += own * rows.len() as f64;
     }
-    let expected = steps.iter().zip(best).filter(|(step, _)| step.skip >= USUAL).map(|(_, best)| best);
+    let expected =
+        steps.iter().zip(best).filter(|(step, _)| step.skip >= USUAL && !left_out(step)).map(|(_, best)| best);
     let (count, taken) = expected.fold((0, 0.0), |(count, sum), best| (count + 1, sum + best));
     (sum / problem.rows.max(1) as f64) * (taken / f64::from(count.max(1)))
 }

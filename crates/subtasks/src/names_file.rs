@@ -4,15 +4,20 @@
 //! [names]
 //! # 12 subtasks, 340 frames
 //! "reach for the black bowl" = "reach for the black bowl"
+//!
+//! [by_motion]
+//! # 3 subtasks, 51 frames
+//! "move about 10 cm left, gripper open" = "move about 10 cm left, gripper open"
 //! ```
-//! Names that are not in the file stay as they are, and several names may become one.
+//! Names in `[by_motion]` say what the motion is, since the instruction does not fit it. Names that are not in the file stay as
+//! they are, and several names may become one. A file that a person writes needs `[names]` alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde::Deserialize;
 
-use crate::annotate::Annotated;
+use crate::annotate::{Annotated, Use};
 use crate::error::{Error, Result};
 
 /// Where the vocabulary of an annotated dataset is.
@@ -24,6 +29,8 @@ pub struct Names {
     renamed: BTreeMap<String, String>,
     /// Names that were used before others took their place, by generated name.
     before: BTreeMap<String, String>,
+    /// Generated names that say what the motion is.
+    by_motion: BTreeSet<String>,
 }
 
 #[derive(Deserialize)]
@@ -31,6 +38,8 @@ pub struct Names {
 struct Written {
     #[serde(default)]
     names: BTreeMap<String, String>,
+    #[serde(default)]
+    by_motion: BTreeMap<String, String>,
 }
 
 impl Names {
@@ -40,15 +49,22 @@ impl Names {
     /// On text that is not such a file, and on empty names; all of them are reported.
     pub fn parse(text: &str) -> Result<Names> {
         let written: Written = toml::from_str(text).map_err(|error| Error::Names(vec![error.to_string()]))?;
-        let empty = written.names.iter().filter(|(_, name)| name.trim().is_empty());
+        let by_motion = written.by_motion.keys().cloned().collect();
+        let both = || written.names.iter().chain(&written.by_motion);
+        let empty = both().filter(|(_, name)| name.trim().is_empty());
         let problems: Vec<String> = empty.map(|(generated, _)| format!("the name of `{generated}` is empty")).collect();
         match problems.is_empty() {
             true => {
-                let trimmed = |(generated, name): (String, String)| (generated, name.trim().to_owned());
-                Ok(Names { renamed: written.names.into_iter().map(trimmed).collect(), before: BTreeMap::new() })
+                let renamed = both().map(|(generated, name)| (generated.clone(), name.trim().to_owned())).collect();
+                Ok(Names { renamed, before: BTreeMap::new(), by_motion })
             }
             false => Err(Error::Names(problems)),
         }
+    }
+
+    /// Whether a name is used for what the motion is: generated so, and left so.
+    pub fn is_by_motion(&self, used: &str) -> bool {
+        self.by_motion.contains(used) && self.of(used) == used
     }
 
     /// The name to use for a generated one.
@@ -59,7 +75,8 @@ impl Names {
     /// These names, and those of another vocabulary where these say nothing.
     #[must_use]
     pub fn over(&self, other: &Names) -> Names {
-        let mut both = Names { renamed: other.renamed.clone(), before: other.renamed.clone() };
+        let by_motion = self.by_motion.union(&other.by_motion).cloned().collect();
+        let mut both = Names { renamed: other.renamed.clone(), before: other.renamed.clone(), by_motion };
         both.renamed.extend(self.renamed.clone());
         both
     }
@@ -89,16 +106,21 @@ pub fn names_file(annotated: &Annotated, names: &Names) -> String {
 [names]
 "
     .to_owned();
-    for (generated, used) in &annotated.vocabulary {
+    let line = |generated: &str, used: &Use| {
         let subtasks = if used.subtasks == 1 { "subtask" } else { "subtasks" };
-        let by_motion = if used.by_motion { ", named after the motion" } else { "" };
-        let _ = writeln!(text, "# {} {subtasks}, {} frames{by_motion}", used.subtasks, used.frames);
         let name = annotated.names.get(used.name).map_or("", String::as_str);
-        let _ = writeln!(text, "{} = {}", quoted(generated), quoted(name));
-    }
+        let (generated, name) = (quoted(generated), quoted(name));
+        format!("# {} {subtasks}, {} frames\n{generated} = {name}\n", used.subtasks, used.frames)
+    };
+    let of = |by_motion: bool| annotated.vocabulary.iter().filter(move |(_, used)| used.by_motion == by_motion);
+    text.extend(of(false).map(|(generated, used)| line(generated, used)));
     for generated in names.unused(annotated) {
         let _ = writeln!(text, "# not used\n{} = {}", quoted(generated), quoted(names.of(generated)));
     }
+    if of(true).next().is_some() {
+        text.push_str("\n# Names after the motion, where the instruction does not fit it.\n[by_motion]\n");
+    }
+    text.extend(of(true).map(|(generated, used)| line(generated, used)));
     text
 }
 
@@ -121,7 +143,6 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::annotate::Use;
 
     #[test]
     fn a_vocabulary_is_read_as_it_was_written() {
@@ -135,8 +156,9 @@ mod tests {
         }
         let kept = Names::parse("[names]\n\"gone\" = \"kept\"").unwrap();
         let written = names_file(&annotated, &kept);
-        assert!(written.contains("# 1 subtask, 3 frames, named after the motion\n"), "{written}");
-        assert!(written.contains("# 2 subtasks, 3 frames\n"), "{written}");
+        let (instructed, moved) = written.split_once("\n[by_motion]\n").unwrap();
+        assert!(moved.contains("# 1 subtask, 3 frames\n\"open"), "{written}");
+        assert!(instructed.contains("# 2 subtasks, 3 frames\n"), "{written}");
         let names = Names::parse(&written).unwrap();
         assert_eq!(names.of("gone"), "kept");
         for generated in odd {
@@ -144,6 +166,16 @@ mod tests {
         }
         assert_eq!(names.of("other"), "other");
         assert_eq!(names.unused(&annotated), ["gone"]);
+    }
+
+    #[test]
+    fn names_after_the_motion_are_known_as_such_until_a_person_changes_them() {
+        let text = "[names]\n\"a\" = \"b\"\n[by_motion]\n\"move\" = \"move\"\n\"turn\" = \"unscrew\"\n";
+        let names = Names::parse(text).unwrap();
+        assert!(names.is_by_motion("move") && names.of("turn") == "unscrew");
+        assert!(["turn", "unscrew", "a", "b"].iter().all(|name| !names.is_by_motion(name)));
+        let over = Names::parse("[names]\n\"move\" = \"carry\"\n").unwrap().over(&names);
+        assert!(!over.is_by_motion("move") && !over.is_by_motion("carry"));
     }
 
     #[test]

@@ -8,10 +8,11 @@ use crate::steps::{Step, steps};
 const LONGEST: usize = 4;
 
 /// The steps that an instruction asks for; none if it is not understood, or is about something that it does not name
-/// (`put it there`). With `drives` for a robot on a base.
-pub fn expected(instruction: &str, drives: bool) -> Vec<Step> {
+/// (`put it there`). With `drives` for a robot on a base; what is done to an open number of objects is repeated for `rounds` of
+/// them, see [`steps`].
+pub fn expected(instruction: &str, drives: bool, rounds: usize) -> Vec<Step> {
     let Some(plan) = understood(instruction).filter(|plan| !has_pronoun(plan)) else { return Vec::new() };
-    let mut steps = steps(&plan, drives);
+    let mut steps = steps(&plan, drives, rounds);
     let spellings = spellings(instruction);
     let behind = sides_behind(instruction);
     for step in &mut steps {
@@ -33,6 +34,28 @@ fn understood(mut instruction: &str) -> Option<Plan> {
             return Some(found.plan);
         }
         instruction = &instruction[..instruction.rfind([',', ';', '.'])?];
+    }
+}
+
+/// What ends like a plural and is one thing.
+const ONE_THING: &str = "scissors pliers tongs tweezers forceps clippers glasses sunglasses goggles binoculars headphones earphones \
+     earbuds pants trousers jeans shorts clothes chopsticks lens";
+
+/// The singular of a noun phrase that is a plural; `None` of any other. The language says which words are plurals.
+pub(crate) fn singular(noun: &str) -> Option<String> {
+    let last = noun.rsplit(' ').next().filter(|last| last.ends_with('s') && last.chars().all(char::is_alphabetic))?;
+    if ONE_THING.split_ascii_whitespace().any(|one| one == last) {
+        return None;
+    }
+    match partial(&format!("pick up all the {last}")).ok()?.plan {
+        Plan::Call("pick", arguments) => match &arguments[..] {
+            [Plan::Call("all", of)] => match &of[..] {
+                [Plan::Text(one)] if one != last => Some(format!("{}{one}", &noun[..noun.len() - last.len()])),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
     }
 }
 
@@ -101,7 +124,7 @@ mod tests {
     use super::*;
 
     fn names(instruction: &str) -> Vec<String> {
-        expected(instruction, false).into_iter().map(|step| step.name).collect()
+        expected(instruction, false, 1).into_iter().map(|step| step.name).collect()
     }
 
     #[test]
@@ -111,7 +134,7 @@ mod tests {
         assert_eq!(put[4], "place box #2 on the t-shirt");
         assert!(names("fold the t-shirts").contains(&"fold the t-shirts".to_owned()));
         assert_eq!(names("pick up the red-and-white mug")[1], "grasp the red-and-white mug");
-        let object = expected("pick up the star-shaped block", false)[0].object.clone();
+        let object = expected("pick up the star-shaped block", false, 1)[0].object.clone();
         assert_eq!(object.as_deref(), Some("star-shaped block"));
         // Words are not joined where the text has them apart, and a file name is no compound.
         assert_eq!(names("pick up the red block")[1], "grasp the red block");
@@ -125,6 +148,15 @@ mod tests {
         assert_eq!(put[..2], ["reach for the black bowl at the back", "grasp the black bowl at the back"]);
         let book = names("pick up the book and place it in the back compartment of the caddy");
         assert!(book.iter().any(|name| name.ends_with("in the back compartment")), "{book:?}");
+    }
+
+    #[test]
+    fn plurals_have_a_singular_unless_they_are_one_thing() {
+        let found = |noun: &str| singular(noun).unwrap_or_default();
+        assert_eq!((found("cubes"), found("moka pots")), ("cube".to_owned(), "moka pot".to_owned()));
+        for one in ["scissors", "glasses", "cube", "bus", "glass", "lens", "", "box #2s"] {
+            assert_eq!(singular(one), None, "{one}");
+        }
     }
 
     #[test]

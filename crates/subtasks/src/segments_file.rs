@@ -10,7 +10,8 @@
 //! | `confidence` | how sure the boundary at its start is, 0 to 1 |
 //! | `named_by` | `instruction`, `motion`, `library` or `person` |
 //!
-//! Only `episode`, `start`, `end` and `name` are read back; a file may hold some episodes only, each whole.
+//! Only `episode`, `start`, `end` and `name` are read back; a file may hold some episodes only, each whole. Rows whose seconds
+//! are not those of their frames are reported, since somebody may have edited the seconds.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -106,12 +107,21 @@ pub fn corrections_csv(corrections: &Corrections) -> String {
     text
 }
 
+/// What a table says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// The subtasks.
+    pub corrections: Corrections,
+    /// Episodes and the places in the text where seconds are not those of the frames, in the order of the text.
+    pub other_seconds: Vec<(usize, String)>,
+}
+
 /// Reads rows that a person wrote or edited; JSON, if the text starts with a bracket. `lengths` are those of the dataset's
-/// episodes in frames.
+/// episodes in frames, of which there are `fps` in a second.
 ///
 /// # Errors
 /// On all rows that are wrong, and on gaps and overlaps.
-pub fn read(text: &str, lengths: &[usize]) -> Result<Corrections> {
+pub fn read(text: &str, lengths: &[usize], fps: f64) -> Result<Table> {
     let mut problems = Vec::new();
     let text = text.trim_start_matches('\u{feff}');
     let rows = match text.trim_start().starts_with(['[', '{']) {
@@ -119,7 +129,20 @@ pub fn read(text: &str, lengths: &[usize]) -> Result<Corrections> {
         false => csv_rows(text, &mut problems),
     };
     let mut episodes: BTreeMap<usize, Vec<Read>> = BTreeMap::new();
+    let mut other_seconds = Vec::new();
     for row in rows {
+        // Half a frame is what rounding may do.
+        let differs =
+            |seconds: Option<f64>, frame: usize| seconds.is_some_and(|it| (it * fps - frame as f64).abs() > 0.5);
+        for (column, seconds, frame) in [("start", row.seconds[0], row.start), ("end", row.seconds[1], row.end)] {
+            if differs(seconds, frame) {
+                let (found, own) = (seconds.unwrap_or_default(), (frame as f64 / fps * 1e3).round() / 1e3);
+                let place = &row.place;
+                let told =
+                    format!("{place}: `{column}_s` is {found}, `{column}` is frame {frame}, which is at {own} s");
+                other_seconds.push((row.episode, told));
+            }
+        }
         match lengths.get(row.episode) {
             None => problems.push(format!(
                 "{}: there is no episode {}; the dataset has {}",
@@ -161,7 +184,10 @@ pub fn read(text: &str, lengths: &[usize]) -> Result<Corrections> {
     if problems.is_empty() && found.is_empty() {
         problems.push("it has no rows".to_owned());
     }
-    if problems.is_empty() { Ok(found) } else { Err(Error::Segments(problems)) }
+    match problems.is_empty() {
+        true => Ok(Table { corrections: found, other_seconds }),
+        false => Err(Error::Segments(problems)),
+    }
 }
 
 /// Where a name comes from, in one word.
@@ -182,6 +208,8 @@ struct Read {
     start: usize,
     end: usize,
     name: String,
+    /// Start and end in seconds, where they are given and are numbers.
+    seconds: [Option<f64>; 2],
 }
 
 fn json_rows(text: &str, problems: &mut Vec<String>) -> Vec<Read> {
@@ -191,6 +219,10 @@ fn json_rows(text: &str, problems: &mut Vec<String>) -> Vec<Read> {
         start: usize,
         end: usize,
         name: String,
+        #[serde(default)]
+        start_s: serde_json::Value,
+        #[serde(default)]
+        end_s: serde_json::Value,
     }
     let rows: Vec<serde_json::Value> = match serde_json::from_str(text) {
         Ok(rows) => rows,
@@ -202,8 +234,9 @@ fn json_rows(text: &str, problems: &mut Vec<String>) -> Vec<Read> {
     let mut found = Vec::new();
     for (at, row) in rows.into_iter().enumerate() {
         match serde_json::from_value::<Row>(row) {
-            Ok(Row { episode, start, end, name }) => {
-                found.push(Read { place: format!("row {at}"), episode, start, end, name });
+            Ok(Row { episode, start, end, name, start_s, end_s }) => {
+                let seconds = [start_s.as_f64(), end_s.as_f64()];
+                found.push(Read { place: format!("row {at}"), episode, start, end, name, seconds });
             }
             Err(error) => problems.push(format!("row {at}: {error}")),
         }
@@ -243,8 +276,11 @@ fn csv_rows(text: &str, problems: &mut Vec<String>) -> Vec<Read> {
             }
             read
         };
+        // Spreadsheets of some languages write a comma in numbers.
+        let seconds = ["start_s", "end_s"].map(|column| fields[place(column)?].trim().replace(',', ".").parse().ok());
         if let [Some(episode), Some(start), Some(end)] = [episode, start, end].map(&mut number) {
-            found.push(Read { place: format!("line {line}"), episode, start, end, name: fields[name].clone() });
+            let (place, name) = (format!("line {line}"), fields[name].clone());
+            found.push(Read { place, episode, start, end, name, seconds });
         }
     }
     found
@@ -333,28 +369,46 @@ mod tests {
             csv.starts_with("episode,start,end,start_s,end_s,name,class,confidence,named_by\n0,0,3,0,0.1,\"grasp"),
             "{csv}"
         );
-        let from_csv = read(&csv, &lengths).unwrap();
-        assert_eq!(read(&to_json(&annotated).unwrap(), &lengths).unwrap(), from_csv);
+        let from_csv = read(&csv, &lengths, 30.0).unwrap();
+        assert_eq!(from_csv.other_seconds, []);
+        assert_eq!(read(&to_json(&annotated).unwrap(), &lengths, 30.0).unwrap(), from_csv);
+        let from_csv = from_csv.corrections;
         assert_eq!(from_csv[&0], [(0..3, annotated.names[0].clone()), (3..9, annotated.names[1].clone())]);
         assert_eq!(from_csv[&1], [(0..7, annotated.names[2].clone())]);
         // As spreadsheets write it.
         let semicolons = "\u{feff}episode;start;end;name\r\n1;0;4.0;a, b\r\n1;4;7;c\r\n\r\n";
-        assert_eq!(read(semicolons, &lengths).unwrap()[&1], [(0..4, "a, b".to_owned()), (4..7, "c".to_owned())]);
+        assert_eq!(
+            read(semicolons, &lengths, 30.0).unwrap().corrections[&1],
+            [(0..4, "a, b".to_owned()), (4..7, "c".to_owned())]
+        );
     }
 
     #[test]
     fn corrections_are_read_as_they_were_written() {
         let own = |name: &str| name.to_owned();
         let corrections = Corrections::from([(1, vec![(0..3, own("a, \"b\"")), (3..7, own("c"))])]);
-        assert_eq!(read(&corrections_csv(&corrections), &[9, 7]).unwrap(), corrections);
+        assert_eq!(read(&corrections_csv(&corrections), &[9, 7], 30.0).unwrap().corrections, corrections);
         // Spaces around a name are slips.
-        let spaced = read("episode,start,end,name\n1,0,7, lift \n", &[9, 7]).unwrap();
+        let spaced = read("episode,start,end,name\n1,0,7, lift \n", &[9, 7], 30.0).unwrap().corrections;
         assert_eq!(spaced[&1], [(0..7, own("lift"))]);
     }
 
     #[test]
+    fn seconds_that_are_not_those_of_the_frames_are_reported() {
+        let text = "episode,start,end,start_s,end_s,name\n0,0,30,0,1.5,a\n0,30,45,1.016,1.5,b\n1,0,9,,x,c\n";
+        let found = read(text, &[45, 9], 30.0).unwrap();
+        let told = "line 2: `end_s` is 1.5, `end` is frame 30, which is at 1 s".to_owned();
+        assert_eq!(found.other_seconds, [(0, told)]);
+        assert_eq!(found.corrections[&0][0], (0..30, "a".to_owned()));
+        let json = "[{\"episode\": 0, \"start\": 0, \"end\": 9, \"start_s\": 0.2, \"end_s\": 0.3, \"name\": \"a\"}]";
+        let found = read(json, &[9], 30.0).unwrap();
+        assert_eq!(found.other_seconds.len(), 1);
+        assert!(found.other_seconds[0].1.starts_with("row 0: `start_s` is 0.2, `start` is frame 0"));
+    }
+
+    #[test]
     fn every_row_that_is_wrong_is_told() {
-        let problems = |text: &str| match read(text, &[9, 7]) {
+        let problems = |text: &str| match read(text, &[9, 7], 30.0) {
             Err(Error::Segments(problems)) => problems,
             other => panic!("{other:?}"),
         };

@@ -9,17 +9,27 @@
 //! Steps follow from the primitives of the plan and from what a verb does to its object (module `verbs`), so any instruction
 //! that the language understands has steps. What is held is tracked: `pick` followed by `place` reaches once, and what
 //! nobody says to place may be put down. A step that a robot may leave out has a low price for skipping it; see [`crate::align`].
+//!
+//! `put all the cubes in the box` says that something is done to several objects, and not to how many. Its steps are repeated
+//! as often as they may have been taken, each time with another object, and rounds after the first may be left out whole.
 
 use language::instruction::Plan;
 
 use crate::phrase::{Phrases, verb_phrase, with_article};
+use crate::reading::singular;
 use crate::verbs::{
     Manner, actions, body_arm, cleans_surface, first_word, goes_home, is_body_place, is_home, manner, moves_away,
-    place_object, source,
+    place_object, source, wipes,
 };
 
 /// The most steps of one instruction; repetitions beyond it are not expected one by one.
 pub const MAX_STEPS: usize = 96;
+
+/// What the objects of a repetition are called. There are no more rounds in one of an open number.
+const ORDINALS: [&str; 12] = [
+    "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh",
+    "twelfth",
+];
 
 /// The price of skipping a step that a robot hardly can leave out, in seconds of motion that does not fit.
 pub const NEEDED: f64 = 1.0;
@@ -88,11 +98,29 @@ pub struct Step {
     pub arm: ArmChoice,
     /// Steps of the same handling are taken by the same arm.
     pub handling: usize,
+    /// Its round, if it is repeated an open number of times.
+    pub round: Option<Round>,
+    /// It may be done with something that the instruction does not name, which is taken before and put away afterwards.
+    pub with_tool: bool,
 }
 
-/// The steps of an instruction's plan, in order; with `drives` for a robot on a base, which may drive to what it handles.
-pub fn steps(plan: &Plan, drives: bool) -> Vec<Step> {
+/// A round of a repetition of an open number of rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// Which repetition of the instruction.
+    pub repetition: usize,
+    /// Which round of it, from 0. Others than the first may be left out.
+    pub at: usize,
+}
+
+/// The steps of an instruction's plan, in order; with `drives` for a robot on a base, which may drive to what it handles. What
+/// is done to an open number of objects is repeated for `rounds` of them, at least one; with one it is not counted.
+pub fn steps(plan: &Plan, drives: bool, rounds: usize) -> Vec<Step> {
     let mut builder = Builder {
+        rounds: rounds.clamp(1, ORDINALS.len()),
+        repetitions: 0,
+        round: None,
+        counted: false,
         phrases: Phrases::of(plan),
         steps: Vec::new(),
         handling: 0,
@@ -138,6 +166,14 @@ struct Builder {
     drives: bool,
     /// The arm of this handling is the one that was named for it.
     within: bool,
+    /// For how many of an open number of objects steps are repeated.
+    rounds: usize,
+    /// Repetitions of an open number so far.
+    repetitions: usize,
+    /// The present round of such a repetition.
+    round: Option<Round>,
+    /// Inside of any repetition.
+    counted: bool,
 }
 
 impl Builder {
@@ -147,15 +183,60 @@ impl Builder {
         }
         match plan {
             Plan::Text(_) => {}
-            Plan::Seq(plans) => plans.iter().for_each(|plan| self.visit(plan)),
+            Plan::Seq(plans) => self.sequence(plans),
             Plan::Repeat(body, times) => self.repeat(body, *times),
-            Plan::Call(name, arguments) => self.call(name, arguments),
+            Plan::Call(name, arguments) => match self.several(plan) {
+                Some(_) => self.each(std::slice::from_ref(plan)),
+                None => self.call(name, arguments),
+            },
         }
     }
 
+    /// What is done to the same objects one after another, such as `pick` and `place`, is done to each of them.
+    fn sequence(&mut self, mut plans: &[Plan]) {
+        while let Some(first) = plans.first() {
+            let objects = self.several(first);
+            let same = plans.iter().take_while(|plan| objects.is_some() && several(plan) == objects).count();
+            let (own, others) = plans.split_at(same.max(1));
+            if same > 0 {
+                self.each(own)
+            } else {
+                self.visit(first)
+            }
+            plans = others;
+        }
+    }
+
+    /// The objects of an action that is to be repeated for each of them.
+    fn several<'a>(&self, plan: &'a Plan) -> Option<&'a Plan> {
+        if self.counted || self.rounds <= 1 { None } else { several(plan) }
+    }
+
+    /// Repeats some plans, once for each of an open number of objects.
+    fn each(&mut self, plans: &[Plan]) {
+        self.counted = true;
+        for at in 0..self.rounds {
+            if self.steps.len() >= MAX_STEPS {
+                break;
+            }
+            self.round = Some(Round { repetition: self.repetitions, at });
+            self.ordinal = ORDINALS.get(at).copied();
+            self.put_down();
+            self.held = Held::Nothing;
+            plans.iter().for_each(|plan| self.visit(plan));
+            if let Held::This(object) | Held::Lifted(object) = self.held.clone() {
+                self.step(Kind::Transport, "carry", &object, 0.0);
+                self.put_down();
+            }
+        }
+        // The next handling is not about one of them.
+        self.held = Held::Nothing;
+        (self.counted, self.ordinal, self.round) = (false, None, None);
+        self.repetitions += 1;
+    }
+
     fn repeat(&mut self, body: &Plan, times: u32) {
-        const ORDINALS: [&str; 8] = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"];
-        let outer = self.ordinal;
+        let (outer, counted) = (self.ordinal, std::mem::replace(&mut self.counted, true));
         for at in 0..times as usize {
             if self.steps.len() >= MAX_STEPS {
                 break;
@@ -164,7 +245,7 @@ impl Builder {
             self.ordinal = if moves_away(body) { ORDINALS.get(at).copied().or(outer) } else { outer };
             self.visit(body);
         }
-        self.ordinal = outer;
+        (self.ordinal, self.counted) = (outer, counted);
     }
 
     fn call(&mut self, name: &str, arguments: &[Plan]) {
@@ -355,6 +436,9 @@ impl Builder {
                 self.new_handling();
                 let name = join(verb_phrase(verb, &self.named(object)));
                 self.push(Kind::Act, first_word(verb), Some(object), name, NEEDED);
+                if let Some(step) = self.steps.last_mut() {
+                    step.with_tool = wipes(verb);
+                }
                 self.retreat();
             }
             Manner::Gesture => {
@@ -502,6 +586,7 @@ impl Builder {
     fn noun(&self, object: &Plan) -> String {
         let noun = self.phrases.noun(object);
         match self.ordinal {
+            Some(ordinal) if self.round.is_some() => format!("{ordinal} {}", one_of(&noun)),
             Some(ordinal) => format!("{ordinal} {noun}"),
             None => noun,
         }
@@ -513,6 +598,9 @@ impl Builder {
 
     /// As [`Builder::named`], with what tells the object from others of its kind.
     fn described(&self, object: &Plan) -> String {
+        if self.round.is_some() {
+            return self.named(object);
+        }
         let noun = self.phrases.described(object);
         with_article(&self.ordinal.map_or(noun.clone(), |ordinal| format!("{ordinal} {noun}")))
     }
@@ -529,7 +617,41 @@ impl Builder {
 
     fn push(&mut self, kind: Kind, phase: &str, object: Option<&Plan>, name: String, skip: f64) {
         let object = object.map(|object| self.noun(object));
-        let (phase, arm, handling) = (phase.to_owned(), self.arm.clone(), self.handling);
-        self.steps.push(Step { kind, phase, object, name, skip, arm, handling });
+        let (phase, arm, handling, round) = (phase.to_owned(), self.arm.clone(), self.handling, self.round);
+        self.steps.push(Step { kind, phase, object, name, skip, arm, handling, round, with_tool: false });
+    }
+}
+
+/// The objects of an action that is done to each of several, whose number is open.
+fn several(plan: &Plan) -> Option<&Plan> {
+    let Plan::Call(name, arguments) = plan else { return None };
+    let object = match (*name, &arguments[..]) {
+        ("place" | "put", [_, place]) if is_body_place(place) => return None,
+        ("pick" | "lift" | "place" | "put" | "stack" | "open" | "close", [object, ..]) => object,
+        ("act_on", [Plan::Text(verb), object]) if manner(verb) == Manner::Other => object,
+        ("act_to", [Plan::Text(verb), object, place]) if manner(verb) == Manner::Other && !is_body_place(place) => {
+            object
+        }
+        _ => return None,
+    };
+    (body_arm(object).is_none() && are_several(object)).then_some(object)
+}
+
+/// Whether a phrase means several things: `all "cube"`, `"cubes"`, `at "cubes" left`.
+fn are_several(object: &Plan) -> bool {
+    match object {
+        Plan::Call("all", _) => true,
+        Plan::Call("at", arguments) => arguments.first().is_some_and(are_several),
+        Plan::Text(noun) => singular(noun).is_some(),
+        _ => false,
+    }
+}
+
+/// One of several: `cube` of `cubes`, and of `red and blue cubes` as well.
+fn one_of(noun: &str) -> String {
+    let one = singular(noun).unwrap_or_else(|| noun.to_owned());
+    match one.contains(" and ") || one.contains(" or ") {
+        true => one.rsplit(' ').next().unwrap_or_default().to_owned(),
+        false => one,
     }
 }

@@ -49,6 +49,10 @@ const MANNERS: &[(Manner, &str)] = &[
 const CLEANING: &str = "clean wipe wash scrub dust mop vacuum polish sanitize sterilize disinfect rinse dry sweep brush tidy clear \
      declutter organize organise rake";
 
+/// Those of them that are done with something in the hand, unless they clean `up`.
+const WIPING: &str =
+    "clean wipe wash scrub dust mop vacuum polish sanitize sterilize disinfect rinse dry sweep brush rake";
+
 /// What is cleaned where it stands.
 const SURFACES: &str = "table tabletop counter countertop worktop workspace workbench bench desk floor ground wall window mirror \
      whiteboard blackboard board stove stovetop cooktop sink shelf bookshelf surface room kitchen bathroom bed sofa couch \
@@ -65,6 +69,11 @@ const GOING: &str = "return go move come head drive walk";
 pub(crate) fn cleans_surface(verb: &str, noun: &str) -> bool {
     let last = noun.rsplit(' ').next().unwrap_or(noun);
     lists(CLEANING, first_word(verb)) && lists(SURFACES, last)
+}
+
+/// Whether a surface is cleaned with a tool that nobody need name: `wipe`, but not `tidy up`.
+pub(crate) fn wipes(verb: &str) -> bool {
+    lists(WIPING, first_word(verb)) && !lists(verb, "up")
 }
 
 /// Whether an action moves its object into a container, rather than happening there.

@@ -5,7 +5,7 @@ use language::instruction::partial;
 use subtasks::steps::{ArmChoice, Kind, MAX_STEPS, OPTIONAL, Step, USUAL, steps};
 
 fn of(instruction: &str) -> Vec<Step> {
-    steps(&partial(instruction).unwrap().plan, false)
+    steps(&partial(instruction).unwrap().plan, false, 1)
 }
 
 /// The names of the steps that are needed or usual.
@@ -65,6 +65,42 @@ fn the_robot_itself_goes_home_and_surfaces_are_not_grasped() {
     // What is small is taken in the hand to be cleaned, and so is a tool.
     assert!(names("clean the pan").contains(&"grasp the pan".to_owned()));
     assert!(names("wipe the table with the sponge").contains(&"grasp the sponge".to_owned()));
+}
+
+#[test]
+fn an_open_number_of_objects_is_handled_one_by_one() {
+    let rounds = |instruction: &str, rounds: usize| steps(&partial(instruction).unwrap().plan, false, rounds);
+    let names = |steps: &[Step]| steps.iter().map(|step| step.name.clone()).collect::<Vec<_>>();
+    for instruction in
+        ["put all the cubes in the box", "put the cubes in the box", "pick up the cubes and place them in the box"]
+    {
+        let found = rounds(instruction, 3);
+        let places: Vec<String> = names(&found).into_iter().filter(|name| name.starts_with("place")).collect();
+        let wanted = ["first", "second", "third"].map(|it| format!("place the {it} cube in the box"));
+        assert_eq!(places, wanted, "{instruction}");
+        let releases: Vec<&Step> =
+            found.iter().filter(|step| step.kind == Kind::Release && step.skip >= USUAL).collect();
+        assert_eq!(releases.len(), 3, "{instruction}");
+        assert_eq!(releases[2].object.as_deref(), Some("third cube"));
+        assert_eq!(releases.iter().map(|step| step.round.unwrap().at).collect::<Vec<_>>(), [0, 1, 2]);
+        let handlings: std::collections::BTreeSet<usize> = found.iter().map(|step| step.handling).collect();
+        assert_eq!(handlings.len(), 3, "{instruction}");
+    }
+    // One of them is not counted, nor is one thing with a plural, nor what is not handled one by one.
+    assert_eq!(names(&rounds("put the cubes in the box", 1))[1], "grasp the cubes");
+    for instruction in
+        ["put the scissors in the box", "put the cube in the box", "wave to the visitors", "open the gripper"]
+    {
+        let found = rounds(instruction, 3);
+        assert!(found.iter().all(|step| step.round.is_none()), "{instruction}: {:?}", names(&found));
+    }
+    // A number that is told stays what it is, and what follows is not one of them.
+    assert_eq!(rounds("put both moka pots on the stove", 5), rounds("put both moka pots on the stove", 1));
+    let then = rounds("put all the cubes in the box and close the drawer", 2);
+    let last: Vec<&Step> = then.iter().filter(|step| step.round.is_none()).collect();
+    assert_eq!(last[0].name, "reach for the drawer");
+    assert!(names(&rounds("pick up all the toys", 2)).contains(&"put down the first toy".to_owned()));
+    assert_eq!(rounds("put all the cubes in the box", 500).len(), rounds("put all the cubes in the box", 12).len());
 }
 
 #[test]
@@ -146,7 +182,7 @@ fn arms_are_named_for_what_they_do() {
 #[test]
 fn a_robot_on_a_base_may_drive_to_what_it_handles() {
     let plan = partial("drive to the table and pick up the red cube").unwrap().plan;
-    let names: Vec<String> = steps(&plan, true).into_iter().map(|step| step.name).collect();
+    let names: Vec<String> = steps(&plan, true, 1).into_iter().map(|step| step.name).collect();
     assert_eq!(
         names,
         [
@@ -161,7 +197,7 @@ fn a_robot_on_a_base_may_drive_to_what_it_handles() {
             "move away"
         ]
     );
-    assert_eq!(steps(&plan, false)[0].name, "move to the table");
+    assert_eq!(steps(&plan, false, 1)[0].name, "move to the table");
 }
 
 /// Every instruction of LIBERO and of the fixtures from other datasets has steps with readable names.
@@ -183,7 +219,7 @@ fn every_known_instruction_has_readable_steps() {
     let plans: Vec<_> = instructions.iter().filter_map(|one| Some((one, partial(one).ok()?.plan))).collect();
     assert!(plans.len() * 50 > instructions.len() * 49, "{} of {}", plans.len(), instructions.len());
     for (instruction, plan) in plans {
-        let steps = steps(&plan, false);
+        let steps = steps(&plan, false, 1);
         assert!(!steps.is_empty(), "{instruction} has no steps");
         assert!(steps.len() <= MAX_STEPS);
         assert!(steps.iter().any(|step| step.skip > OPTIONAL), "{instruction} needs nothing: {steps:?}");

@@ -23,11 +23,11 @@ lerobot 0.6 instead.
 
 To correct names, edit `meta/subtasks.toml` of the result and annotate again: it is read from the
 dataset, and a file given with `--names` goes over it. To correct boundaries, write a table with
-`--segments`, edit `start`, `end` and `name`, and pass it back with `--segments-from`; it may
-hold some episodes only. Corrections are kept in `meta/subtasks_corrections.csv` of the result,
-which is read when it is annotated again. To keep subtasks that were edited in the data files,
-pass the dataset itself: `--segments-from DATASET`. A file that exists and is different is not
-overwritten.
+`--segments`, edit `start`, `end` (frames; seconds are not read) and `name`, and pass it back with
+`--segments-from`; it may hold some episodes only. Corrections are kept in
+`meta/subtasks_corrections.csv` of the result, which is read when it is annotated again. To keep
+subtasks that were edited in the data files, pass the dataset itself: `--segments-from DATASET`. A
+file that exists and is different is not overwritten.
 
 `--replace` replaces `subtask_index`, `skill_index`, their names in `meta`, and rows of style
 `subtask` in `language_persistent`. Language rows of other styles and events are always kept;

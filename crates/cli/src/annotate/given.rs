@@ -6,7 +6,7 @@ use std::path::Path;
 use dataset::write::{FrameValues as _, foreign_subtasks};
 use dataset::{Dataset, FrameSubtasks, Overrides, Root, Stream};
 use subtasks::names_file::{NAMES, Names};
-use subtasks::segments_file::{self, CORRECTIONS, Corrections};
+use subtasks::segments_file::{self, CORRECTIONS, Corrections, Table};
 
 use super::AnnotateArgs;
 use crate::data::overrides;
@@ -83,6 +83,41 @@ pub(super) struct Given {
     pub(super) all: Corrections,
     /// Episodes whose corrections come from the dataset.
     pub(super) kept: usize,
+    /// Episodes and places of the table that was given where seconds are not those of the frames.
+    other_seconds: Vec<(usize, String)>,
+}
+
+/// The most places that a warning lists.
+const PLACES: usize = 3;
+
+impl Given {
+    /// Refuses a table whose seconds somebody edited and whose frames are as before, as that would change nothing. Where frames
+    /// were edited too, it is only said that the seconds are not read.
+    pub(super) fn check_seconds(
+        &self,
+        options: &AnnotateArgs,
+        corrected: impl Fn(usize) -> bool,
+    ) -> Result<Option<String>, Failure> {
+        let Some(path) = options.segments_from.as_deref().filter(|_| !self.other_seconds.is_empty()) else {
+            return Ok(None);
+        };
+        let shown = files::shown(path);
+        let without_effect = self.other_seconds.iter().filter(|(episode, _)| !corrected(*episode));
+        let without_effect: Vec<String> = without_effect.map(|(_, told)| told.clone()).collect();
+        if !without_effect.is_empty() {
+            return Err(Problem::new(format!("{shown} has seconds that are not those of its frames"))
+                .list(without_effect)
+                .hint("edit `start` and `end`, which count frames; `start_s` and `end_s` are not read back")
+                .into());
+        }
+        let places: Vec<&str> = self.other_seconds.iter().take(PLACES).map(|(_, told)| told.as_str()).collect();
+        let more = self.other_seconds.len() - places.len();
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        Ok(Some(format!(
+            "{shown}: only `start` and `end` are read, and some seconds are not theirs: {}{more}",
+            places.join("; ")
+        )))
+    }
 }
 
 /// Reads the corrections that were given and those of the dataset.
@@ -92,33 +127,30 @@ pub(super) fn corrections(options: &AnnotateArgs, root: &Root, stream: &Stream) 
             let text = String::from_utf8_lossy(&root.read(CORRECTIONS, MAX_TABLE)?).into_owned();
             // The program writes no such file without rows.
             let hint = "correct the file, or remove it if the dataset has other episodes now";
-            parsed(&text, &format!("`{CORRECTIONS}` of the dataset"), stream, options, hint)?
+            parsed(&text, &format!("`{CORRECTIONS}` of the dataset"), stream, options, hint)?.corrections
         }
         false => Corrections::new(),
     };
     let given = match &options.segments_from {
-        Some(path) if path.is_dir() => of_dataset(options, path, stream)?,
+        Some(path) if path.is_dir() => {
+            Table { corrections: of_dataset(options, path, stream)?, other_seconds: Vec::new() }
+        }
         Some(path) => {
             let hint = "frames count from 0 in each episode, `end` is the first frame after the subtask, and subtasks cover the episode";
             parsed(&files::read_text(path, MAX_TABLE)?, &files::shown(path), stream, options, hint)?
         }
-        None => Corrections::new(),
+        None => Table::default(),
     };
+    let Table { corrections: given, other_seconds } = given;
     all.retain(|episode, _| !given.contains_key(episode));
     let kept = all.len();
     all.extend(given);
-    Ok(Given { all, kept })
+    Ok(Given { all, kept, other_seconds })
 }
 
-fn parsed(
-    text: &str,
-    shown: &str,
-    stream: &Stream,
-    options: &AnnotateArgs,
-    hint: &str,
-) -> Result<Corrections, Failure> {
+fn parsed(text: &str, shown: &str, stream: &Stream, options: &AnnotateArgs, hint: &str) -> Result<Table, Failure> {
     let lengths: Vec<usize> = stream.episodes().iter().map(|episode| episode.frames.len()).collect();
-    segments_file::read(text, &lengths).map_err(|error| match error {
+    segments_file::read(text, &lengths, stream.info().fps).map_err(|error| match error {
         subtasks::Error::Segments(list) => {
             Problem::new(format!("{shown} does not fit `{}`", options.dataset)).list(list).hint(hint).into()
         }

@@ -54,6 +54,8 @@ pub(crate) fn run(options: &AnnotateArgs) -> Result<(), Failure> {
         };
         warn(&notes);
         warn(&unused(&vocabularies.file, &annotated));
+        let corrected = |episode: usize| annotated.episodes.get(episode).is_some_and(|found| found.corrected);
+        warn(&given.check_seconds(options, corrected)?.into_iter().collect::<Vec<String>>());
         let file = names_file(&annotated, names).into_bytes();
         let rows = table_of(options, &annotated)?;
         for (path, bytes, option) in

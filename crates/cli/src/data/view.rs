@@ -8,6 +8,7 @@ use report::{Part, Picture, Strip, Strips, render_strips};
 use serde_json::json;
 use subtasks::annotate::{Annotated, Fast, annotate};
 use subtasks::classes::ClassesConfig;
+use subtasks::names_file::{NAMES, Names};
 use subtasks::segments_file::word;
 
 use super::{counted, overrides, root};
@@ -19,10 +20,15 @@ use crate::files::{self, Destination};
 const SIDE: usize = 96;
 const QUALITY: u8 = 70;
 
+/// The longest vocabulary, in bytes.
+const MAX_NAMES: u64 = 64 << 20;
+
 /// Subtasks to show.
 struct Shown {
     names: Vec<String>,
     values: Runs,
+    /// For each name whether it says what the motion is.
+    by_motion: Vec<bool>,
     /// What `annotate` would write, where the dataset has no subtasks.
     preview: Option<Annotated>,
 }
@@ -92,19 +98,39 @@ fn chosen(tasks: &[usize], most: usize) -> Vec<usize> {
 /// The subtasks of the dataset, or those that `annotate` would write.
 fn subtasks(options: &ViewArgs, dataset: &Dataset) -> Result<Shown, Failure> {
     if let Some(FrameSubtasks { names, values }) = FrameSubtasks::of(dataset)? {
-        return Ok(Shown { names, values, preview: None });
+        // A vocabulary that cannot be read is reported by `annotate`; here it only says less.
+        let vocabulary = match dataset.root().has(NAMES) {
+            true => dataset.root().read(NAMES, MAX_NAMES).ok(),
+            false => None,
+        };
+        let vocabulary = vocabulary.and_then(|bytes| Names::parse(&String::from_utf8_lossy(&bytes)).ok());
+        let by_motion =
+            names.iter().map(|name| vocabulary.as_ref().is_some_and(|known| known.is_by_motion(name))).collect();
+        return Ok(Shown { names, values, by_motion, preview: None });
     }
     let wanted = Overrides { cameras: Some(Vec::new()), labels: Some(Vec::new()), ..overrides(&options.keys) };
     let stream = Stream::open(dataset.root().clone(), &wanted)?;
     let fast = Fast::measure(&stream, &ClassesConfig::default(), &|_, _, _| {})?;
     let found = annotate(&stream, &fast, &Default::default(), &Default::default(), &|_, _, _| {})?;
-    Ok(Shown { names: found.names.clone(), values: found.subtask_runs(), preview: Some(found) })
+    let mut by_motion = vec![false; found.names.len()];
+    found.vocabulary.values().filter(|used| used.by_motion).for_each(|used| by_motion[used.name] = true);
+    Ok(Shown { names: found.names.clone(), values: found.subtask_runs(), by_motion, preview: Some(found) })
 }
 
 fn lead(dataset: &Dataset, shown: &Shown) -> Vec<String> {
     let episodes = counted(dataset.episodes().len() as u64, "episode", "episodes");
     let names = counted(shown.names.len() as u64, "name", "names");
-    let mut lead = vec![format!("{episodes}, {names} of subtasks. Time runs to the right.")];
+    let mut lead = vec![format!(
+        "{episodes}, {names} of subtasks. Time runs to the right; frames count from 0 in each episode, and the second number is the \
+         first frame after the subtask, as in the table of `annotate --segments`."
+    )];
+    let by_motion = shown.by_motion.iter().filter(|by_motion| **by_motion).count();
+    if by_motion > 0 {
+        let names = counted(by_motion as u64, "name says", "names say");
+        lead.push(format!(
+            "{names} what the motion is, as the instruction does not fit it there or is not understood: \"by motion\"."
+        ));
+    }
     if shown.preview.is_some() {
         lead.push(
             "The dataset has no subtasks: these are the ones that `refactor-vla annotate` would write.".to_owned(),
@@ -145,7 +171,8 @@ fn strip(dataset: &Dataset, shown: &Shown, at: usize, pictures: Vec<Picture>) ->
         None => shown.values.runs(frames.clone(), &mut |run, value| {
             let place = |frame: usize| (frame - frames.start) as u64;
             let name = usize::try_from(value).unwrap_or(usize::MAX);
-            parts.push(Part { first: place(run.start), end: place(run.end), name, note: None });
+            let note = shown.by_motion.get(name).is_some_and(|by_motion| *by_motion).then(|| "by motion".to_owned());
+            parts.push(Part { first: place(run.start), end: place(run.end), name, note });
         }),
     }
     Strip {

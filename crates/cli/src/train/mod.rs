@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use dataset::FRAGMENT_LENGTH;
 use experiments::amortizer_phase::Teacher;
+use experiments::briefing::phase_briefing;
 use experiments::cycle::settings::CycleSettings;
 use experiments::cycle::{Event, phases};
 use experiments::run_dir::write_json;
@@ -44,7 +45,7 @@ pub(crate) fn run(command: &TrainCommand) -> Result<(), Failure> {
 fn world_model(WorldModelArgs { phase }: &WorldModelArgs) -> Result<(), Failure> {
     let settings: WorldModelSettings = resolve(&phase.preset, &phase.how.sets)?;
     let place = Place::open(&phase.how.compute)?;
-    let prepared = prepared(&phase.data, &phase.keys, settings.model.horizon)?;
+    let prepared = briefed(&phase.data, &phase.keys, settings.model.horizon, &place)?;
     let trained = watched(|observer| {
         let options = place.options(&phase.out, &phase.preset, &phase.how, String::new(), observer);
         phases::world_model(&prepared, &settings, options)
@@ -57,7 +58,7 @@ fn amortizer(options: &AmortizerArgs) -> Result<(), Failure> {
     let mut settings: AmortizerSettings = resolve(&phase.preset, &phase.how.sets)?;
     settings.model.vision |= options.vision;
     let place = Place::open(&phase.how.compute)?;
-    let prepared = prepared(&phase.data, &phase.keys, settings.model.horizon)?;
+    let prepared = briefed(&phase.data, &phase.keys, settings.model.horizon, &place)?;
     // The distances to learn are those by which the loop compares segments.
     let cycle: CycleSettings = resolve(&phase.preset, &[])?;
     let load = |run| Ok::<_, Failure>(Teacher::load(run, &place.device)?.with_distances(&cycle));
@@ -75,6 +76,15 @@ pub(crate) fn watched<T>(work: impl FnOnce(&mut dyn FnMut(Event<'_>)) -> T) -> T
     let done = work(&mut |event| stages.show(&event));
     stages.finish();
     done
+}
+
+/// As [`prepared`], with what a run says before it trains: robot, instructions and what will be missing.
+fn briefed(source: &SourceArgs, keys: &KeyArgs, horizon: usize, place: &Place) -> Result<Prepared, Failure> {
+    let prepared = quietly_prepared(source, keys, horizon)?;
+    if place.is_first() {
+        brief(&phase_briefing(&prepared));
+    }
+    Ok(prepared)
 }
 
 /// Opens datasets, finds their features, joins and splits them, and says what a user should know about that.

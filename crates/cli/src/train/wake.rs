@@ -10,7 +10,7 @@ use experiments::trained::load_world_model;
 use serde_json::json;
 
 use super::args::WakeArgs;
-use super::{Place, interrupted, prepared, watch, watched};
+use super::{Place, briefed, interrupted, watch, watched};
 use crate::failure::{Failure, Problem};
 use crate::files;
 use crate::run::policies;
@@ -25,7 +25,7 @@ pub(super) fn run(options: &WakeArgs) -> Result<(), Failure> {
     given.without_programs = options.no_programs;
     let place = Place::open(&phase.how.compute)?;
     let horizon = load_world_model(&options.world_model, &place.device)?.record.model.horizon;
-    let prepared = prepared(&phase.data, &phase.keys, horizon)?;
+    let prepared = briefed(&phase.data, &phase.keys, horizon, &place)?;
     let trained = watched(|observer| {
         let wanted = place.options(&phase.out, &phase.preset, &phase.how, String::new(), observer);
         phases::wake(&prepared, &settings, &options.world_model, &given, wanted)

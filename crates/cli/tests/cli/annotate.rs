@@ -223,6 +223,89 @@ fn a_moved_boundary_keeps_its_name_in_the_vocabulary() {
     assert!(after.iter().all(|row| row.3 != generated), "{after:?}");
 }
 
+/// Moves the end of the first subtask with a name by a frame, and writes the table without seconds.
+fn moved(csv: &str, name: &str) -> (usize, usize, String) {
+    let mut table = rows(csv);
+    let place = (0..table.len() - 1).find(|at| table[*at].3 == name && table[*at].0 == table[at + 1].0).unwrap();
+    (table[place].2, table[place + 1].1) = (table[place].2 - 1, table[place + 1].1 - 1);
+    let lines = table.iter().map(|(episode, start, end, name, _)| format!("{episode},{start},{end},\"{name}\"\n"));
+    (place, table[place].2, format!("episode,start,end,name\n{}", lines.collect::<String>()))
+}
+
+#[test]
+fn a_second_name_reaches_a_boundary_that_was_moved() {
+    let made = Made::new("state-only");
+    made.annotate(&["./set", "./one", "--write-names", "./names.toml"]);
+    let (_, edited) = renamed(&made.text("names.toml"), "say cheese");
+    fs::write(made.path("names.toml"), edited).unwrap();
+    made.annotate(&["./set", "./two", "--names", "./names.toml", "--segments", "./two.csv"]);
+    let (place, end, table) = moved(&made.text("two.csv"), "say cheese");
+    fs::write(made.path("moved.csv"), table).unwrap();
+    let told = made.annotate(&["./two", "--in-place", "--segments-from", "./moved.csv", "--segments", "./three.csv"]);
+    assert_eq!(told["corrected"], 1);
+    let found = rows(&made.text("three.csv"));
+    assert_eq!((found[place].2, found[place].3.as_str(), found[place].4.as_str()), (end, "say cheese", "person"));
+    // Once more, in the vocabulary of the dataset.
+    let vocabulary = made.text("two/meta/subtasks.toml");
+    fs::write(made.path("two/meta/subtasks.toml"), vocabulary.replace("= \"say cheese\"", "= \"smile\"")).unwrap();
+    made.annotate(&["./two", "--in-place", "--segments", "./four.csv"]);
+    let after = rows(&made.text("four.csv"));
+    assert_eq!((after[place].2, after[place].3.as_str()), (end, "smile"));
+    assert!(after.iter().all(|row| row.3 != "say cheese"), "{after:?}");
+}
+
+#[test]
+fn seconds_that_somebody_edited_are_not_ignored() {
+    let made = Made::new("state-only");
+    made.annotate(&["./set", "./one", "--segments", "./one.csv"]);
+    let csv = made.text("one.csv");
+    let second = csv.lines().nth(2).unwrap();
+    let fields: Vec<&str> = second.split(',').collect();
+    let edited = second.replacen(&format!(",{},", fields[3]), ",0.123,", 1);
+    assert_ne!(edited, second);
+    fs::write(made.path("seconds.csv"), csv.replacen(second, &edited, 1)).unwrap();
+    let ran = made.run(&["annotate", "./set", "./two", "--segments-from", "./seconds.csv"]);
+    let told = format!("line 3: `start_s` is 0.123, `start` is frame {}, which is at", fields[1]);
+    assert_eq!((ran.code, made.path("two").exists()), (2, false), "{}", ran.shown());
+    assert!(ran.err.contains(&told) && ran.err.contains("edit `start` and `end`"), "{}", ran.err);
+    // Who edits frames need not edit seconds; it is only said that these are not read.
+    let start: usize = fields[1].parse().unwrap();
+    let text = csv.replacen(&format!(",{start},"), &format!(",{},", start - 3), 2);
+    fs::write(made.path("frames.csv"), text).unwrap();
+    let ran =
+        made.run(&["annotate", "./set", "./three", "--segments-from", "./frames.csv", "--segments", "./three.csv"]);
+    assert_eq!(ran.code, 0, "{}", ran.shown());
+    assert!(ran.err.starts_with("warning: `frames.csv`: only `start` and `end` are read"), "{}", ran.err);
+    assert_eq!(rows(&made.text("three.csv"))[1].1, start - 3);
+}
+
+#[test]
+fn a_page_has_frames_and_says_which_names_are_after_the_motion() {
+    let made = Made { folder: tempfile::tempdir().unwrap() };
+    joint(&made.path("set"), "la vida es sueño", |frame| if frame < 60 { 0.0 } else { (frame - 60) as f32 });
+    let page = |set: &str| {
+        let ran = made.run(&["data", "view", set, "./page.html"]);
+        assert_eq!(ran.code, 0, "{}", ran.shown());
+        made.text("page.html")
+    };
+    let preview = page("./set");
+    made.annotate(&["./set", "./one"]);
+    let annotated = page("./one");
+    for page in [&preview, &annotated] {
+        assert!(page.contains("frames 0–") && page.contains("–120") && page.contains("by motion"), "{page}");
+    }
+    // A name of a person is not one after the motion.
+    let vocabulary = made.text("one/meta/subtasks.toml");
+    assert!(vocabulary.contains("[by_motion]"), "{vocabulary}");
+    let mine = vocabulary.lines().map(|line| match line.split_once(" = ") {
+        Some((generated, _)) => format!("{generated} = \"mine {}\n", generated.trim_start_matches('"')),
+        None => format!("{line}\n"),
+    });
+    fs::write(made.path("mine.toml"), mine.collect::<String>()).unwrap();
+    made.annotate(&["./set", "./two", "--names", "./mine.toml"]);
+    assert!(!page("./two").contains("by motion"));
+}
+
 #[test]
 fn an_existing_result_and_a_corrected_table_are_not_replaced() {
     let made = Made::new("state-only");

@@ -20,6 +20,19 @@ fn help() {
     insta::assert_snapshot!(run(&["eval", "annotate", "--help"]).out.trim_end());
 }
 
+/// Checks that the means of the episodes' own figures are those of the cutters.
+fn same_means(cutters: &Value, scores: &[&Value]) {
+    for (key, name, figure) in [
+        ("subtasks_f1", "ours, subtasks", "boundary_02"),
+        ("boundary_f1", "ours, segments", "boundary_02"),
+        ("phase_object", "ours, subtasks", "phase_object"),
+    ] {
+        let mean = scores.iter().map(|one| one[key].as_f64().unwrap()).sum::<f64>() / scores.len() as f64;
+        let wanted = cutter(cutters, name)[figure]["mean"].as_f64().unwrap();
+        assert!((mean - wanted).abs() < 1e-9, "{key}: {mean} and not {wanted}");
+    }
+}
+
 #[test]
 fn every_cutter_is_scored_in_the_same_way_every_time() {
     let first = run(&["eval", "annotate", MINI, "--json"]);
@@ -50,6 +63,7 @@ fn every_cutter_is_scored_in_the_same_way_every_time() {
     assert!(f1("ours, segments") > f1("uniform, true count"), "{recorded}");
     let episodes = report["episodes"].as_array().unwrap();
     assert_eq!(episodes.len() as u64, report["held_out_episodes"].as_u64().unwrap());
+    same_means(recorded, &episodes.iter().map(|episode| &episode["scores"]).collect::<Vec<_>>());
     for episode in episodes {
         assert_eq!(episode["truth"].as_array().unwrap().last().unwrap()["rows"]["end"], episode["rows"]);
         assert_eq!(episode["subtasks"].as_array().unwrap().last().unwrap()["end"], episode["rows"]);
@@ -87,6 +101,9 @@ fn a_synthetic_robot_with_noise_a_peer_and_a_plot() {
     assert_eq!(oracle["segment_75"]["pooled"], 1.0, "{oracle}");
     let levels: Vec<&Value> = written[0]["disturbed"].as_array().unwrap().iter().map(|one| &one["level"]).collect();
     assert_eq!(levels, ["practised", "ordinary", "beginner"]);
+    for level in written[0]["disturbed"].as_array().unwrap() {
+        same_means(&level["cutters"], &level["episodes"].as_array().unwrap().iter().collect::<Vec<_>>());
+    }
     assert!(fs::read_to_string(place("plot.svg")).unwrap().starts_with("<svg"));
 }
 

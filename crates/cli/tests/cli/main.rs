@@ -17,6 +17,7 @@ mod program;
 mod report;
 mod run;
 mod serve;
+mod several_processes;
 mod train;
 
 use std::fs;

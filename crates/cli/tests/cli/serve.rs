@@ -20,6 +20,22 @@ fn directories_that_are_no_finished_run() {
 }
 
 #[test]
+fn an_address_that_others_can_reach_is_warned_about_unless_there_is_a_key() {
+    // Skills are enough to begin with a run, and too little to load it: nothing is ever served.
+    let folder = folder(&[("skills.json", "{}")]);
+    let path = folder.path().to_str().unwrap();
+    let warning = "warning: 0.0.0.0 can be reached from other machines and there is no API key";
+    let open = ["serve", path, "--device", "cpu", "--port", "0", "--host", "0.0.0.0"];
+    let ran = run(&open);
+    assert!(ran.code == 2 && ran.err.starts_with(warning), "{}", ran.shown());
+    assert!(ran.err.contains("set a key with `--api-key` or `REFACTOR_VLA_API_KEY`"), "{}", ran.shown());
+    for others in [[&open[..], &["--api-key", "secret"]].concat(), open[..6].to_vec()] {
+        let ran = run(&others);
+        assert!(ran.code == 2 && !ran.err.contains("warning"), "{}", ran.shown());
+    }
+}
+
+#[test]
 fn options_have_limits() {
     for option in
         [["--max-clients", "0"], ["--max-message-mib", "0"], ["--batch-window-ms", "5000"], ["--port", "70000"]]
@@ -80,6 +96,19 @@ fn a_run_is_served_right_after_it_is_made() {
         let refused = client.infer(&observation(("program", "seq[pick left]"))).await;
         let Err(ClientError::Server(text)) = refused else { panic!("{refused:?}") };
         assert!(text.contains("1 │ seq[pick left]"), "{text}");
+        // Few bytes that ask for much work do not reach the policy, and another client is served.
+        for count in [1001, 30_000, 99_999] {
+            let mut client = Client::connect(&address, Some("secret")).await.unwrap();
+            let program = format!(r#"repeat(open "stove", {count})"#);
+            let mut asked = observation(("program", ""));
+            asked[3].1 = Input::Text(&program);
+            let Err(ClientError::Server(text)) = client.infer(&asked).await else { panic!("{program}") };
+            assert!(text.contains("makes more than 1000 calls; a served policy executes at most 1000"), "{text}");
+        }
+        let mut client = Client::connect(&address, Some("secret")).await.unwrap();
+        let answer = client.infer(&observation(("program", r#"repeat(open "stove", 1000)"#))).await.unwrap();
+        let Value::Map(step) = &answer.all[&Key::Text("step".to_owned())] else { panic!("no step") };
+        assert_eq!(step[&Key::Text("count".to_owned())], Value::Integer(1000));
     });
     let ended = Command::new("kill").arg(serving.id().to_string()).status().unwrap();
     assert!(ended.success());

@@ -9,6 +9,7 @@ pub(super) fn read(tags: &mut [Tag]) {
     twists(tags);
     quaternions_with_w(tags);
     waists_and_bases_of_arms(tags);
+    angles_of_joints(tags);
     small_hands(tags);
     numbered_poses(tags);
 }
@@ -64,6 +65,21 @@ fn waists_and_bases_of_arms(tags: &mut [Tag]) {
             tag.part == Part::Base && bases == 1 && tag.axis.is_none() && tag.hint != Some(Hint::Velocity);
         if (waist && (tag.side.is_some() || arm_without_side)) || (turning_base && arm_without_side) {
             tag.part = Part::Arm;
+        }
+    }
+}
+
+/// A single angle next to joints of an arm is one of them, as in `rotation, pitch, elbow, wrist_pitch, …`: an end effector
+/// has a position or all its angles.
+fn angles_of_joints(tags: &mut [Tag]) {
+    let before = tags.to_vec();
+    for tag in tags {
+        let is_angle = tag.part == Part::Pose && matches!(tag.axis, Some(Axis::Euler(_)));
+        let poses = before.iter().filter(|other| other.part == Part::Pose && other.side == tag.side).count();
+        let joints = before.iter().any(|other| other.part == Part::Arm && other.side == tag.side && !other.generic);
+        if is_angle && poses == 1 && joints {
+            tag.part = Part::Arm;
+            tag.axis = None;
         }
     }
 }

@@ -85,6 +85,26 @@ pub struct DisturbedReport {
     pub level: String,
     /// Every cutter.
     pub cutters: Vec<CutterReport>,
+    /// The held-out episodes at this level.
+    pub episodes: Vec<EpisodeScores>,
+}
+
+/// What one held-out episode scored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EpisodeScores {
+    /// Its number in the dataset.
+    pub episode: u32,
+    /// Boundary F1 of our subtasks at ±0.2 s.
+    pub subtasks_f1: f64,
+    /// Boundary F1 of our segments at ±0.2 s.
+    pub boundary_f1: f64,
+    /// The share of frames that our subtasks label rightly, phase and object.
+    pub phase_object: f64,
+    /// How well the steps of the instruction fit the motion.
+    pub alignment: f64,
+    /// Whether its subtasks are named after the motion, as the instruction does not fit it well enough.
+    pub by_motion: bool,
 }
 
 /// One way to cut.
@@ -131,12 +151,8 @@ pub struct EpisodeReport {
     pub cuts: Vec<Vec<usize>>,
     /// Our named subtasks.
     pub subtasks: Vec<Named>,
-    /// How well the steps of the instruction fit the motion.
-    pub alignment: f64,
-    /// Boundary F1 of our segments at ±0.2 s.
-    pub boundary_f1: f64,
-    /// The share of frames that our subtasks label rightly, phase and object.
-    pub phase_object: f64,
+    /// What it scored.
+    pub scores: EpisodeScores,
 }
 
 /// Scores ours and all baselines on one dataset.
@@ -168,25 +184,22 @@ pub fn evaluate_annotation(prepared: &Prepared, options: &AnnotateOptions) -> Re
         disturbed.push(DisturbedReport {
             level: level.name().to_owned(),
             cutters: scored(&other, Vec::new(), options.seed)?.0,
+            episodes: episode_scores(&other)?,
         });
     }
     let held_out = samples.which(true);
     let namers = Namers::new(&samples);
-    let own = recorded.iter().position(|one| one.name == SEGMENTS);
+    let scores = episode_scores(&samples)?;
     let episode = |at: usize| -> Result<EpisodeReport> {
         let sample = held_out[at];
-        let named = namers.named(sample)?;
-        let segments = own.map_or(&[][..], |own| &cuts[own][at]);
         Ok(EpisodeReport {
             episode: sample.episode.0,
             instruction: sample.instruction.clone(),
             rows: sample.len(),
             truth: sample.truth.clone(),
             cuts: cuts.iter().map(|all| all[at].clone()).collect(),
-            boundary_f1: boundary_counts(sample, segments, TOLERANCES[0], samples.fps).f1(),
-            phase_object: label_counts(sample, &named.labels)[1].f1(),
-            alignment: named.score,
-            subtasks: named.subtasks,
+            subtasks: namers.named(sample)?.subtasks,
+            scores: scores[at].clone(),
         })
     };
     let episodes = (0..held_out.len()).map(episode).collect::<Result<Vec<_>>>()?;
@@ -202,6 +215,26 @@ pub fn evaluate_annotation(prepared: &Prepared, options: &AnnotateOptions) -> Re
         notes,
         dataset: samples.dataset.clone(),
     })
+}
+
+/// What each held-out episode scored.
+fn episode_scores(samples: &Samples) -> Result<Vec<EpisodeScores>> {
+    let namers = Namers::new(samples);
+    let segments = Ours::segments(samples);
+    let one = |sample: &Sample| -> Result<EpisodeScores> {
+        let named = namers.named(sample)?;
+        let f1 = |cuts: &[usize]| boundary_counts(sample, cuts, TOLERANCES[0], samples.fps).f1();
+        let cuts: Vec<usize> = named.subtasks.iter().skip(1).map(|one| one.start).collect();
+        Ok(EpisodeScores {
+            episode: sample.episode.0,
+            subtasks_f1: f1(&cuts),
+            boundary_f1: f1(&segments.cuts(0, sample)?),
+            phase_object: label_counts(sample, &named.labels)[1].f1(),
+            alignment: named.score,
+            by_motion: named.labels.is_empty(),
+        })
+    };
+    samples.which(true).par_iter().map(|sample| one(sample)).collect()
 }
 
 /// The cuts of each held-out episode.

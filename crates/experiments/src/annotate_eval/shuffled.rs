@@ -191,7 +191,7 @@ fn scored(samples: &Samples, level: &str, instructions: &[&str]) -> Result<[Scor
 
 /// The kinds of the steps that an instruction asks for and that a robot hardly leaves out.
 fn kinds(instruction: &str, drives: bool) -> Vec<Kind> {
-    let steps = expected(instruction, drives).into_iter().filter(|step| step.skip >= USUAL);
+    let steps = expected(instruction, drives, 1).into_iter().filter(|step| step.skip >= USUAL);
     steps.map(|step| step.kind).collect()
 }
 

@@ -61,6 +61,7 @@ fn episode(out: &mut Html, strips: &Strips, strip: &Strip) {
         swatch(out, part.name as i64, &(at + 1).to_string());
         let seconds = |frame: u64| fixed(frame as f64 / strips.fps.max(1e-9), 1);
         put!(out, " ", { name(part) }, " <small>", { seconds(part.first) }, "–", { seconds(part.end) }, " s");
+        put!(out, ", frames ", { part.first }, "–", { part.end });
         if let Some(note) = &part.note {
             put!(out, ", ", { note });
         }
@@ -97,7 +98,7 @@ mod tests {
         assert_eq!(page.matches("data:image/jpeg;base64,/9j/4A==").count(), 1);
         assert_eq!(page.matches("<img").count(), 1);
         assert!(page.contains("width:25.00%") && page.contains("width:75.00%"), "{page}");
-        assert!(page.contains("0.5–2.0 s, motion") && page.contains("3 episodes are"));
+        assert!(page.contains("0.5–2.0 s, frames 10–40, motion") && page.contains("3 episodes are"));
         assert_eq!(render_strips(&strips), page);
         let empty = Strips { episodes: vec![], ..strips };
         assert!(render_strips(&empty).contains("There are no episodes to show."));

@@ -52,6 +52,22 @@ fn one_arm_with_a_gripper() {
     assert_eq!(groups(&panda), ["arm Joints 2", "gripper Gripper 1", "gripper 2 Gripper 1"]);
 }
 
+/// The names of the SO-100 in simulators. `pitch` was an end effector of its own, `arm 2`.
+#[test]
+fn a_single_angle_next_to_joints_is_a_joint() {
+    let so100_sim = ["rotation", "pitch", "elbow", "wrist_pitch", "wrist_roll", "jaw"];
+    for pattern in ["{}", "{}.pos", "main_{}"] {
+        assert_eq!(groups(&refs(&each(pattern, &so100_sim))), ["arm Joints 5", "gripper Gripper 1"], "{pattern}");
+    }
+    let pair = sided(["left_{}", "right_{}"], &so100_sim);
+    let arms = groups(&refs(&pair)).iter().filter(|group| group.contains("Joints 5")).count();
+    assert_eq!(arms, 2, "{:?}", groups(&refs(&pair)));
+    // All angles, or one next to a position, are no joints of an arm.
+    assert_eq!(groups(&["elbow", "roll", "pitch", "yaw"])[..].len(), 2);
+    let planar = ["arm EndEffector 3", "arm rotation Joints 1", "gripper Gripper 1"];
+    assert_eq!(groups(&["x", "y", "z", "yaw", "gripper"]), planar);
+}
+
 #[test]
 fn end_effectors() {
     let bridge = ["x", "y", "z", "roll", "pitch", "yaw", "pad", "gripper"];
