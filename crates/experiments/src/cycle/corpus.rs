@@ -187,9 +187,9 @@ impl Corpus {
 
 impl Corpus {
     /// What the decoder reads at each frame of a demonstration.
-    fn plans(&self, store: &mut TermStore, at: usize, horizon: usize) -> Result<Vec<Plan>> {
-        let mut plans: Vec<Plan> = Vec::with_capacity(self.under_way[at].len());
-        let mut last: Option<(&UnderWay, Plan)> = None;
+    fn plans(&self, store: &mut TermStore, at: usize, horizon: usize) -> Result<Vec<PlanTerms>> {
+        let mut plans: Vec<PlanTerms> = Vec::with_capacity(self.under_way[at].len());
+        let mut last: Option<(&UnderWay, PlanTerms)> = None;
         for under_way in &self.under_way[at] {
             let UnderWay { segment, rest } = under_way;
             let plan = match last {
@@ -211,7 +211,7 @@ impl Corpus {
                     };
                     let exact: Vec<SkillCall> = self.exact[at][*segment..end].iter().zip(&on_grid).map(own).collect();
                     let on_grid = self.alphabet.program(store, &on_grid)?;
-                    Plan { on_grid, exact: self.alphabet.program(store, &exact)? }
+                    PlanTerms { on_grid, exact: self.alphabet.program(store, &exact)? }
                 }
             };
             last = Some((under_way, plan));
@@ -248,7 +248,7 @@ impl Corpus {
             let sentence = store.text(&demonstration.instruction);
             tasks.push(store.call(INSTRUCTED.0, &[sentence]).map_err(|error| unexpected(&error))?);
             now.push(vec![nothing; demonstration.frames.len()]);
-            plans.push(vec![Plan { on_grid: nothing, exact: nothing }; demonstration.frames.len()]);
+            plans.push(vec![PlanTerms { on_grid: nothing, exact: nothing }; demonstration.frames.len()]);
         }
         Ok(Written { store, signature: self.base.clone(), tasks, now, plans })
     }
@@ -266,12 +266,12 @@ pub struct Written {
     pub now: Vec<Vec<TermId>>,
     /// For each demonstration and each of its frames what the decoder reads: the same segments without the library, with
     /// positions as targets.
-    pub plans: Vec<Vec<Plan>>,
+    pub plans: Vec<Vec<PlanTerms>>,
 }
 
 /// A motion with positions as targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Plan {
+pub struct PlanTerms {
     /// On the grid.
     pub on_grid: TermId,
     /// As it was.

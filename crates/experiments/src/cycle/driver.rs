@@ -303,7 +303,14 @@ pub(super) fn policy(
     }
     let prepared = session.prepared;
     let bound = vocabulary.bind(&mut arm.written.store)?;
-    let samples = Samples::new(prepared, &world.demonstrations, &mut arm.written, vocabulary, &world.words)?;
+    let samples = Samples::new(
+        prepared,
+        &world.demonstrations,
+        &mut arm.written,
+        &world.corpus.alphabet,
+        vocabulary,
+        &world.words,
+    )?;
     let growth = Growth::between(&old, vocabulary, &mut arm.written.store, &arm.written.signature)?;
     let Arm { written, rewriting, .. } = arm;
     let (table, words) = (&world.table, &world.words);
@@ -410,7 +417,14 @@ pub(crate) fn with_wake_data<T>(
     let mut arm = Arm::of_library(&world, &library, settings)?;
     let vocabulary = crate::trained::load_decoder(&options.out.join("with"), options.device)?.record.model.vocabulary;
     let bound = vocabulary.bind(&mut arm.written.store)?;
-    let samples = Samples::new(prepared, &world.demonstrations, &mut arm.written, &vocabulary, &world.words)?;
+    let samples = Samples::new(
+        prepared,
+        &world.demonstrations,
+        &mut arm.written,
+        &world.corpus.alphabet,
+        &vocabulary,
+        &world.words,
+    )?;
     let pictures = settings.wake.image_side()?.map(|side| prepared.pictures(side)).transpose()?.flatten();
     Ok(look(&WakeData {
         prepared,

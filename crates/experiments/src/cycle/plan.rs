@@ -1,15 +1,52 @@
 //! Plans: what the decoder reads. A plan is the task and the next calls of skills, with every library entry unfolded and every
-//! target as an exact position.
+//! target exact.
 //!
-//! The library and its grid are for writing programs. To execute a call, a robot needs to know where it ends, whether the
-//! program says so by a position, by a distance from the previous target or inside a library entry. All arms with programs
-//! therefore have the same decoder inputs, and differ in how their programs are written.
+//! The library and its grid are for writing programs. To execute a call, a robot needs to know how far it still has to go,
+//! whether the program says so by a position, by a distance from the previous target or inside a library entry. A plan keeps
+//! targets as positions, and [`Plan::seen_from`] gives them as distances from where the robot is: a network that has to find
+//! differences of two inputs by itself learns them late. All arms with programs have the same decoder inputs, and differ in
+//! how their programs are written.
 
 use language::{Signature, TermId, TermStore, Token, evaluate, term_of};
-use models::vocabulary::{BoundVocabulary, Piece};
-use skills::{Position, SkillAlphabet, SkillCall};
+use models::vocabulary::{BoundVocabulary, Encoded, Piece, SEPARATOR};
+use skills::{Argument, Position, SkillAlphabet, SkillCall};
 
 use crate::error::{Error, Result};
+
+/// What is to be executed, with targets as positions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Plan {
+    /// Task and motion.
+    pub(crate) pieces: Vec<Piece>,
+    /// For each vector of the motion where it begins among the pieces, and the group whose target it is.
+    targets: Vec<(usize, usize)>,
+}
+
+impl Plan {
+    /// A plan of some calls.
+    pub(crate) fn new(encoded: Encoded, alphabet: &SkillAlphabet, calls: &[SkillCall]) -> Plan {
+        let groups = calls.iter().flat_map(|call| {
+            let groups = alphabet.skills.get(call.skill.0).map_or(&[][..], |skill| &skill.arguments);
+            // What a group has left to go that does not know where it is, is a distance already.
+            groups.iter().zip(&call.arguments).map(|(group, argument)| (*group, matches!(argument, Argument::To(_))))
+        });
+        let motion = encoded.pieces.iter().position(|piece| piece.id == SEPARATOR).unwrap_or(encoded.pieces.len());
+        let starts = (motion..encoded.pieces.len()).filter(|at| encoded.is_number[*at] && encoded.is_start[*at]);
+        let targets = starts.zip(groups).filter(|(_, (_, is_position))| *is_position);
+        Plan { targets: targets.map(|(at, (group, _))| (at, group)).collect(), pieces: encoded.pieces }
+    }
+
+    /// What the decoder reads when the robot is at a position: every target as the distance that is left.
+    pub(crate) fn seen_from(&self, position: &Position) -> Vec<Piece> {
+        let mut pieces = self.pieces.clone();
+        for (start, group) in &self.targets {
+            for (piece, now) in pieces[*start..].iter_mut().zip(position.get(*group).into_iter().flatten()) {
+                piece.number -= now;
+            }
+        }
+        pieces
+    }
+}
 
 /// Makes plans of programs.
 pub(crate) struct Planner<'a> {
@@ -25,7 +62,7 @@ pub(crate) struct Planner<'a> {
 
 impl Planner<'_> {
     /// The plan of an emitted program, of which `position` is where it begins. A motion that is no row of skills is left out.
-    pub(crate) fn of_pieces(&self, emitted: &[Piece], position: &Position) -> Result<Vec<Piece>> {
+    pub(crate) fn of_pieces(&self, emitted: &[Piece], position: &Position) -> Result<Plan> {
         let mut programs = self.bound.decode(emitted).into_iter();
         let mut store = self.store.clone();
         let task = self.term(&mut store, programs.next())?;
@@ -36,15 +73,15 @@ impl Planner<'_> {
     }
 
     /// The plan of some calls that belong to no task.
-    pub(crate) fn of_calls(&self, calls: &[SkillCall], position: &Position) -> Result<Vec<Piece>> {
+    pub(crate) fn of_calls(&self, calls: &[SkillCall], position: &Position) -> Result<Plan> {
         let mut store = self.store.clone();
         let nothing = nothing(&mut store)?;
         self.encoded(&mut store, nothing, &anchored(self.alphabet, calls, position)?)
     }
 
-    fn encoded(&self, store: &mut TermStore, task: TermId, calls: &[SkillCall]) -> Result<Vec<Piece>> {
+    fn encoded(&self, store: &mut TermStore, task: TermId, calls: &[SkillCall]) -> Result<Plan> {
         let motion = self.alphabet.program(store, calls)?;
-        Ok(self.bound.encode(store, &[task, motion]).pieces)
+        Ok(Plan::new(self.bound.encode(store, &[task, motion]), self.alphabet, calls))
     }
 
     fn term(&self, store: &mut TermStore, tokens: Option<Vec<Token>>) -> Result<TermId> {

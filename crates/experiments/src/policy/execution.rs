@@ -11,6 +11,7 @@ use skills::{ActionLayout, Argument, Control, Episode, Position, SkillAlphabet, 
 use models::vocabulary::Piece;
 
 use super::tongue::{Step, Written};
+use crate::cycle::plan::Plan as Executed;
 
 /// A call takes at most so many times its usual steps.
 const PATIENCE: f64 = 2.0;
@@ -44,8 +45,8 @@ pub(super) struct Execution {
     pub(super) plan: Plan,
     /// The step of a program that is under way.
     pub(super) step: usize,
-    /// What the decoder reads.
-    pub(super) plan_pieces: Vec<Piece>,
+    /// What the decoder is to execute.
+    pub(super) executed: Executed,
     /// The program of the motion.
     pub(super) motion: Written,
     /// The program of the task.
@@ -98,7 +99,7 @@ impl Execution {
         Execution {
             plan,
             step: 0,
-            plan_pieces: Vec::new(),
+            executed: Executed::default(),
             motion: Written::default(),
             task: Written::default(),
             active: 0,
@@ -151,25 +152,25 @@ impl Execution {
         &mut self,
         body: &Body<'_>,
         position: &Position,
-        plan: Vec<Piece>,
+        executed: Executed,
         task: Written,
         motion: Written,
     ) {
         let is_same = self.written && body.is_same(self.motion.calls.get(self.active), motion.calls.first());
-        (self.plan_pieces, self.task, self.motion, self.active) = (plan, task, motion, 0);
+        (self.executed, self.task, self.motion, self.active) = (executed, task, motion, 0);
         self.begin_call(body, position);
         let is_reached = self.distance.is_some_and(|distance| distance <= 1.0);
         self.kept = if is_same || is_reached || self.motion.calls.is_empty() { KEPT } else { 0 };
     }
 
     /// The next calls of the client's program are what the decoder reads.
-    pub(super) fn begin_motion(&mut self, body: &Body<'_>, position: &Position, plan: Vec<Piece>) {
+    pub(super) fn begin_motion(&mut self, body: &Body<'_>, position: &Position, executed: Executed) {
         if let Plan::Program(steps) = &self.plan
             && let Some(Step::Motion { written }) = steps.get(self.step)
         {
             (self.motion, self.task) = (written.clone(), written.clone());
         }
-        self.plan_pieces = plan;
+        self.executed = executed;
         self.begin_call(body, position);
         self.kept = 0;
     }

@@ -326,7 +326,7 @@ impl RunPolicy {
             batch.iter().map(|one| body.position(&one.state)).collect()
         };
         let rewritten = clock.time("emitter", || self.write(batch, &seen, &positions))?;
-        let chunks = clock.time("decoder", || self.decode(batch, &seen))?;
+        let chunks = clock.time("decoder", || self.decode(batch, &positions, &seen))?;
         let returns = match self.world.is_some() {
             true => clock.time("return", || self.returns(&seen, &chunks))?,
             false => vec![None; batch.len()],
@@ -393,8 +393,8 @@ impl RunPolicy {
                 }
                 Need::Emission { words: instruction, beginning } => {
                     let Some(writer) = &self.writer else {
-                        let ids = self.tongue.instruction_pieces(&instruction)?;
-                        execution.begin(&body, &positions[row], ids, Written::default(), Written::default());
+                        let plan = self.tongue.instruction_plan(&instruction)?;
+                        execution.begin(&body, &positions[row], plan, Written::default(), Written::default());
                         continue;
                     };
                     rows.push(row);
@@ -428,13 +428,13 @@ impl RunPolicy {
 
     /// # Shapes
     /// Gives `[B, chunk, A]`, standardised.
-    fn decode(&self, batch: &[&Observation], seen: &Seen) -> Result<Tensor> {
+    fn decode(&self, batch: &[&Observation], positions: &[Position], seen: &Seen) -> Result<Tensor> {
         let config = self.decoder.config();
         let Widths { actions, .. } = self.about.widths;
-        let plan = |one: &&Observation| {
-            self.episodes.get(&one.client).map(|execution| execution.plan_pieces.clone()).unwrap_or_default()
+        let plan = |(one, position): (&&Observation, &Position)| {
+            self.episodes.get(&one.client).map(|own| own.executed.seen_from(position)).unwrap_or_default()
         };
-        let plans: Vec<Vec<Piece>> = batch.iter().map(plan).collect();
+        let plans: Vec<Vec<Piece>> = batch.iter().zip(positions).map(plan).collect();
         let terms = term_tensor(&plans, config.tokens, &self.device)?;
         let Seen { features, states, images } = seen.clone();
         let condition = decoder::Condition { terms, features, states: Some(states), images };

@@ -151,6 +151,10 @@ fn plans_of_what_is_to_be_written_are_those_that_the_decoder_learns_from(made: &
         for frame in starts.step_by(3) {
             let written = &data.samples.target(frame).pieces;
             let plan = data.samples.plans(&[frame]).swap_remove(0);
+            let positions = data.samples.plan(frame);
+            let here = data.demonstrations.position(frame).unwrap();
+            assert_eq!(positions.seen_from(&here), plan);
+            assert_ne!(positions.pieces, plan);
             let unfolded = data.planned(&[frame], std::slice::from_ref(written)).unwrap().swap_remove(0);
             let ids = |pieces: &[Piece]| pieces.iter().map(|piece| piece.id).collect::<Vec<u32>>();
             assert_eq!(ids(&unfolded), ids(&plan), "frame {frame}");
@@ -162,7 +166,7 @@ fn plans_of_what_is_to_be_written_are_those_that_the_decoder_learns_from(made: &
                 moved |= found.number != 0.0;
             }
         }
-        assert!(moved && exact * 2 > all, "{exact} of {all}");
+        assert!(moved && exact * 3 > all, "{exact} of {all}");
     })
     .unwrap();
 }
@@ -185,7 +189,10 @@ fn served_actions_are_those_of_the_evaluation(made: &Made, policy: &mut RunPolic
             let mut wanted = evaluated_chunk(&decoder.model, (data.table, data.pictures), *frame, &plans).unwrap();
             decoder.record.scales.actions.invert(&mut wanted);
             policy.about.record.clip(&mut wanted);
-            assert_eq!(policy.episodes[&(row as u64)].plan_pieces, plans[0], "the plan at frame {frame}");
+            let here = data.demonstrations.position(*frame).unwrap();
+            let executed = &policy.episodes[&(row as u64)].executed;
+            let near = |(a, b): (&Piece, &Piece)| a.id == b.id && (a.number - b.number).abs() < 1e-5;
+            assert!(executed.seen_from(&here).iter().zip(&plans[0]).all(near), "the plan at frame {frame}");
             for decision in [&singly[row], &together[row]] {
                 assert_eq!(decision.actions.len(), wanted.len());
                 assert!(close(&decision.actions, &wanted), "{:?}\n{wanted:?}", decision.actions);

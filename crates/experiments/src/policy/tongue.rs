@@ -19,7 +19,7 @@ use skills::{SkillAlphabet, SkillCall};
 use super::record::TaskRecord;
 use crate::cycle::corpus::{GOAL, INSTRUCTED};
 use crate::cycle::driver::LIBRARY;
-use crate::cycle::plan::{Planner, nothing};
+use crate::cycle::plan::{Plan, Planner, nothing};
 use crate::error::{Error, Result};
 use crate::run_dir::read_json;
 
@@ -154,13 +154,13 @@ impl Tongue {
     }
 
     /// The tokens of an instruction, as the decoder of a policy without programs reads them.
-    pub(super) fn instruction_pieces(&self, instruction: &str) -> Result<Vec<Piece>> {
+    pub(super) fn instruction_plan(&self, instruction: &str) -> Result<Plan> {
         let mut store = self.store.clone();
         let broken = |error: language::TermError| Error::Mismatch(error.to_string());
         let sentence = store.text(instruction);
         let task = store.call(INSTRUCTED.0, &[sentence]).map_err(broken)?;
         let nothing = nothing(&mut store)?;
-        Ok(self.bound.encode(&store, &[task, nothing]).pieces)
+        Ok(Plan::new(self.bound.encode(&store, &[task, nothing]), &self.alphabet, &[]))
     }
 
     /// A program of a client as steps.

@@ -69,7 +69,7 @@ impl Head for EmitterSettings {
         config.eye = config.eye.and_then(|eye| Some(data.pictures?.eye(eye)));
         let old = learned.as_ref().map_or(0, |learned| learned.record.model.config.tokens);
         config.tokens = config.tokens.max(data.samples.longest_target()).max(old);
-        let numbers = data.samples.scales(data.bound, learned.as_ref().map(|learned| &learned.record.model.numbers));
+        let numbers = data.samples.target_scales(data.bound, learned.as_ref().map(|learned| &learned.record.model.numbers));
         let (vocabulary, words) = (data.vocabulary.clone(), data.words.clone());
         let shape = EmitterShape { config, vocabulary, words, numbers };
         let precision = self.precision.on(launch.device);

@@ -201,7 +201,8 @@ impl WakeData<'_> {
         let Written { store, signature, .. } = self.written;
         let planner = Planner { store, signature, bound: self.bound, alphabet: self.alphabet };
         let of = |(frame, pieces): (&usize, &Vec<Piece>)| {
-            planner.of_pieces(pieces, &self.demonstrations.position(*frame).unwrap_or_default())
+            let position = self.demonstrations.position(*frame).unwrap_or_default();
+            Ok(planner.of_pieces(pieces, &position)?.seen_from(&position))
         };
         frames.iter().zip(emitted).map(of).collect()
     }

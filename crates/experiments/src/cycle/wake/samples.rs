@@ -12,10 +12,11 @@ use models::decoder::{self, DecoderBatch, DecoderConfig, term_tensor};
 use models::emitter::{self, EmitterBatch, EmitterConfig, WordVocabulary, token_tensor, word_tensor};
 use models::vocabulary::{BoundVocabulary, EOS, Encoded, NumberScales, Piece, SEPARATOR, Vocabulary};
 use models::{EyeConfig, FragmentTable};
+use skills::{Position, SkillAlphabet};
 
-use crate::cycle::corpus::{Plan, Written};
+use crate::cycle::corpus::{PlanTerms, Written};
 use crate::cycle::demonstrations::Demonstrations;
-use crate::cycle::plan::nothing;
+use crate::cycle::plan::{Plan, nothing};
 use crate::error::Result;
 use crate::prepared::Prepared;
 
@@ -34,6 +35,8 @@ pub struct Samples {
     target_of: Vec<u32>,
     /// A program that does nothing, without the end.
     nothing: Vec<Piece>,
+    /// Where the robot is at each frame.
+    positions: Vec<Position>,
     /// The instruction of each demonstration as numbers.
     instructions: Vec<Vec<u32>>,
     /// For each frame its instruction.
@@ -44,8 +47,8 @@ pub struct Samples {
 struct Target {
     /// What the emitter writes.
     written: Encoded,
-    /// What the decoder reads.
-    plan: Vec<Piece>,
+    /// What the decoder executes.
+    plan: Plan,
 }
 
 impl Samples {
@@ -54,27 +57,33 @@ impl Samples {
         prepared: &Prepared,
         demonstrations: &Demonstrations,
         written: &mut Written,
+        alphabet: &SkillAlphabet,
         vocabulary: &Vocabulary,
         words: &WordVocabulary,
     ) -> Result<Samples> {
         let bound = vocabulary.bind(&mut written.store)?;
         let frames = prepared.source.dataset.frames();
         let (mut target_of, mut instruction_of) = (vec![0; frames], vec![0; frames]);
+        let mut positions = vec![Position::default(); frames];
         let (mut targets, mut instructions) = (Vec::new(), Vec::new());
         let mut places = BTreeMap::new();
         for (at, demonstration) in demonstrations.all.iter().enumerate() {
             demonstration.frames.clone().for_each(|frame| instruction_of[frame] = instructions.len() as u32);
             instructions.push(words.encode(&demonstration.instruction, usize::MAX));
+            let episode = &demonstrations.episodes[at];
+            demonstration.frames.clone().zip(0..).for_each(|(frame, row)| positions[frame] = episode.position(row));
             let programs = written.now[at].iter().zip(&written.plans[at]);
             for (frame, (now, plan)) in demonstration.frames.clone().zip(programs) {
                 let task = written.tasks[at];
                 target_of[frame] = *places.entry((task, *now, *plan)).or_insert_with(|| {
                     let plans = |term| bound.encode(&written.store, &[task, term]);
-                    let Plan { on_grid, exact } = *plan;
-                    let (on_grid, exact) = (plans(on_grid), plans(exact).pieces);
+                    let PlanTerms { on_grid, exact } = *plan;
+                    // A policy without programs has a plan without calls.
+                    let calls = alphabet.calls(&written.store, exact).unwrap_or_default();
+                    let (on_grid, exact) = (plans(on_grid), plans(exact));
                     let mut target = bound.encode(&written.store, &[task, *now]);
-                    refine(&mut target, &on_grid, &exact);
-                    targets.push(Target { written: target, plan: exact });
+                    refine(&mut target, &on_grid, &exact.pieces);
+                    targets.push(Target { written: target, plan: Plan::new(exact, alphabet, &calls) });
                     targets.len() as u32 - 1
                 });
             }
@@ -85,7 +94,7 @@ impl Samples {
         let spans = prepared.source.dataset.spans();
         let index = |episodes: &[EpisodeId]| FragmentIndex::new(spans, episodes, 1, 1);
         let (training, held_out) = (index(&prepared.split.train)?, index(&prepared.split.held_out)?);
-        Ok(Samples { training, held_out, targets, target_of, nothing, instructions, instruction_of })
+        Ok(Samples { training, held_out, targets, target_of, nothing, positions, instructions, instruction_of })
     }
 
     /// The words that the training instructions have.
@@ -110,7 +119,13 @@ impl Samples {
 
     /// What the decoder reads at some frames.
     pub fn plans(&self, frames: &[usize]) -> Vec<Vec<Piece>> {
-        frames.iter().map(|frame| self.of(*frame).plan.clone()).collect()
+        frames.iter().map(|frame| self.of(*frame).plan.seen_from(&self.positions[*frame])).collect()
+    }
+
+    /// The plan of a frame with targets as positions.
+    #[cfg(test)]
+    pub(crate) fn plan(&self, frame: usize) -> &Plan {
+        &self.of(frame).plan
     }
 
     /// The most pieces of a training target. Held-out programs do not shape a model; longer ones are cut.
@@ -120,13 +135,19 @@ impl Samples {
 
     /// The most pieces of a training plan.
     pub fn longest_plan(&self) -> usize {
-        self.trained().map(|target| target.plan.len()).max().unwrap_or(0)
+        self.trained().map(|target| target.plan.pieces.len()).max().unwrap_or(0)
     }
 
-    /// The scales of numbers in training programs. Those of an earlier policy stay.
-    pub fn scales(&self, bound: &BoundVocabulary, before: Option<&NumberScales>) -> NumberScales {
-        let programs = self.trained().flat_map(|target| [target.written.pieces.as_slice(), target.plan.as_slice()]);
-        NumberScales::fit(bound, programs, before)
+    /// The scales of numbers in training targets. Those of an earlier policy stay.
+    pub fn target_scales(&self, bound: &BoundVocabulary, before: Option<&NumberScales>) -> NumberScales {
+        NumberScales::fit(bound, self.trained().map(|target| target.written.pieces.as_slice()), before)
+    }
+
+    /// The scales of numbers in training plans. Those of an earlier policy stay.
+    pub fn plan_scales(&self, bound: &BoundVocabulary, before: Option<&NumberScales>) -> NumberScales {
+        let frames: Vec<usize> = self.training.iter().map(|(_, fragment)| fragment.frames.start).collect();
+        let plans = self.plans(&frames);
+        NumberScales::fit(bound, plans.iter().map(Vec::as_slice), before)
     }
 
     /// The targets of all training frames.
