@@ -165,6 +165,7 @@ mod tests {
         report.disturbed = vec![DisturbedReport {
             level: "beginner".to_owned(),
             cutters: vec![cutter("ours", 0.8), cutter("PELT", 0.4)],
+            episodes: Vec::new(),
         }];
         let plot = noise_plot(&[report]).unwrap();
         assert!(plot.starts_with("<svg") && plot.trim_end().ends_with("</svg>") && !plot.contains("NaN"));

@@ -267,7 +267,7 @@ impl Tongue {
         };
         let places = spans_of(store, &self.signature, &text, items.len());
         let (mut calls, mut call_texts, mut spans) = (Vec::new(), Vec::new(), Vec::new());
-        let mut looked: BTreeMap<TermId, Option<(Vec<SkillCall>, Vec<String>)>> = BTreeMap::new();
+        let mut looked: BTreeMap<TermId, Option<CallsWithTexts>> = BTreeMap::new();
         for (item, place) in items.into_iter().zip(places) {
             let look = || {
                 let trace = evaluate(store, &self.signature, item).unwrap_or_default();
@@ -293,6 +293,9 @@ impl Tongue {
         names
     }
 }
+
+/// The calls of an item, and each as text.
+type CallsWithTexts = (Vec<SkillCall>, Vec<String>);
 
 /// A call of a client's program.
 #[derive(Clone)]
