@@ -107,11 +107,16 @@ impl PieceTensor {
     /// # Shapes
     /// Gives `[rows, length]`.
     pub fn new(rows: &[Vec<Piece>], length: usize, device: &Device) -> Result<PieceTensor> {
-        let filled = |row: &Vec<Piece>| row.clone().into_iter().chain(std::iter::repeat(Piece::plain(PAD))).take(length);
+        let filled =
+            |row: &Vec<Piece>| row.clone().into_iter().chain(std::iter::repeat(Piece::plain(PAD))).take(length);
         let all: Vec<Piece> = rows.iter().flat_map(filled).collect();
-        let (ids, numbers) = all.into_iter().map(|piece| (piece.id, piece.number as f32)).unzip::<_, _, Vec<_>, Vec<_>>();
+        let (ids, numbers) =
+            all.into_iter().map(|piece| (piece.id, piece.number as f32)).unzip::<_, _, Vec<_>, Vec<_>>();
         let shape = (rows.len(), length);
-        Ok(PieceTensor { ids: Tensor::from_vec(ids, shape, device)?, numbers: Tensor::from_vec(numbers, shape, device)? })
+        Ok(PieceTensor {
+            ids: Tensor::from_vec(ids, shape, device)?,
+            numbers: Tensor::from_vec(numbers, shape, device)?,
+        })
     }
 
     /// Symbols that carry no numbers.

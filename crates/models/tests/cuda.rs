@@ -203,7 +203,8 @@ fn an_emitter_has_the_cpus_loss_and_gradients() {
         let symbols = Symbols { words: 20, tokens: 50 };
         let emitter = Emitter::new(&mut parameters.root(), &config, WIDTHS, symbols, &NumberScales::default()).unwrap();
         let there = |x: Tensor| Some(x.to_device(device).unwrap());
-        let ids = |from: usize, count: usize| (from..from + count).map(|at| Piece::plain(5 + (7 * at % 45) as u32)).collect();
+        let ids =
+            |from: usize, count: usize| (from..from + count).map(|at| Piece::plain(5 + (7 * at % 45) as u32)).collect();
         let targets: Vec<Vec<Piece>> = (0..6).map(|at| ids(at, 4 + 3 * at)).collect();
         let words: Vec<Vec<u32>> = (0..6).map(|at| vec![1 + at, 19 - at]).collect();
         let condition = emitter::Condition {

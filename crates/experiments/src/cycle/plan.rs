@@ -9,7 +9,7 @@
 
 use language::{Signature, TermId, TermStore, Token, evaluate, term_of};
 use models::vocabulary::{BoundVocabulary, Encoded, Piece, SEPARATOR};
-use skills::{Argument, Position, SkillAlphabet, SkillCall};
+use skills::{Argument, Control, Position, SkillAlphabet, SkillCall};
 
 use crate::error::{Error, Result};
 
@@ -25,10 +25,17 @@ pub(crate) struct Plan {
 impl Plan {
     /// A plan of some calls.
     pub(crate) fn new(encoded: Encoded, alphabet: &SkillAlphabet, calls: &[SkillCall]) -> Plan {
+        // Positions of groups that are commanded by positions are commands in demonstrations, and measured when a policy runs:
+        // their targets stay as they are.
+        let is_measured = |group: usize| {
+            let group = &alphabet.layout.groups[group];
+            group.control == Control::Relative && !group.states.is_empty()
+        };
         let groups = calls.iter().flat_map(|call| {
             let groups = alphabet.skills.get(call.skill.0).map_or(&[][..], |skill| &skill.arguments);
-            // What a group has left to go that does not know where it is, is a distance already.
-            groups.iter().zip(&call.arguments).map(|(group, argument)| (*group, matches!(argument, Argument::To(_))))
+            let is_position =
+                move |group: usize, argument: &Argument| matches!(argument, Argument::To(_)) && is_measured(group);
+            groups.iter().zip(&call.arguments).map(move |(group, argument)| (*group, is_position(*group, argument)))
         });
         let motion = encoded.pieces.iter().position(|piece| piece.id == SEPARATOR).unwrap_or(encoded.pieces.len());
         let starts = (motion..encoded.pieces.len()).filter(|at| encoded.is_number[*at] && encoded.is_start[*at]);
@@ -36,7 +43,7 @@ impl Plan {
         Plan { targets: targets.map(|(at, (group, _))| (at, group)).collect(), pieces: encoded.pieces }
     }
 
-    /// What the decoder reads when the robot is at a position: every target as the distance that is left.
+    /// What the decoder reads when the robot is at a position: every target that can be measured as the distance that is left.
     pub(crate) fn seen_from(&self, position: &Position) -> Vec<Piece> {
         let mut pieces = self.pieces.clone();
         for (start, group) in &self.targets {
@@ -93,11 +100,7 @@ impl Planner<'_> {
 }
 
 /// Calls with every target as a position, off the grid.
-pub(crate) fn anchored(
-    alphabet: &SkillAlphabet,
-    calls: &[SkillCall],
-    position: &Position,
-) -> Result<Vec<SkillCall>> {
+pub(crate) fn anchored(alphabet: &SkillAlphabet, calls: &[SkillCall], position: &Position) -> Result<Vec<SkillCall>> {
     let exact = alphabet.without_grid();
     let mut position = position.clone();
     let mut anchored = Vec::with_capacity(calls.len());

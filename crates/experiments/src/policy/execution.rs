@@ -255,7 +255,9 @@ impl Body<'_> {
             }
             _ => false,
         };
-        let Some(skill) = self.alphabet.skills.get(one.skill.0).filter(|_| one.skill == other.skill) else { return false };
+        let Some(skill) = self.alphabet.skills.get(one.skill.0).filter(|_| one.skill == other.skill) else {
+            return false;
+        };
         let pairs = one.arguments.iter().zip(&other.arguments).zip(&skill.arguments);
         pairs.into_iter().all(|(pair, group)| near(pair, &self.alphabet.grids[*group]))
     }

@@ -388,7 +388,11 @@ impl RunPolicy {
             match execution.observe(&body, &positions[row]) {
                 Need::Nothing => {}
                 Need::Motion(calls) => {
-                    execution.begin_motion(&body, &positions[row], self.tongue.planner().of_calls(&calls, &positions[row])?);
+                    execution.begin_motion(
+                        &body,
+                        &positions[row],
+                        self.tongue.planner().of_calls(&calls, &positions[row])?,
+                    );
                     rewritten[row] = true;
                 }
                 Need::Emission { words: instruction, beginning } => {

@@ -192,7 +192,8 @@ fn served_actions_are_those_of_the_evaluation(made: &Made, policy: &mut RunPolic
             let here = data.demonstrations.position(*frame).unwrap();
             let executed = &policy.episodes[&(row as u64)].executed;
             let near = |(a, b): (&Piece, &Piece)| a.id == b.id && (a.number - b.number).abs() < 1e-5;
-            assert!(executed.seen_from(&here).iter().zip(&plans[0]).all(near), "the plan at frame {frame}");
+            let seen = executed.seen_from(&here);
+            assert!(seen.len() == plans[0].len() && seen.iter().zip(&plans[0]).all(near), "the plan at frame {frame}");
             for decision in [&singly[row], &together[row]] {
                 assert_eq!(decision.actions.len(), wanted.len());
                 assert!(close(&decision.actions, &wanted), "{:?}\n{wanted:?}", decision.actions);

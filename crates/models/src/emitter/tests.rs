@@ -334,7 +334,10 @@ fn a_beam_as_wide_as_everything_finds_the_best_of_all_programs() {
         for (found, (wanted, score)) in emission.hypotheses.iter().zip(&all) {
             // Scores that are equal up to rounding may change places.
             let near = |other: &f64| (found.log_probability - other).abs() < 1e-4;
-            assert!(near(score) && all.iter().any(|(same, score)| *same == ids(&found.pieces) && near(score)), "{wanted:?}");
+            assert!(
+                near(score) && all.iter().any(|(same, score)| *same == ids(&found.pieces) && near(score)),
+                "{wanted:?}"
+            );
         }
         assert_eq!(ids(&emission.hypotheses[0].pieces), all[0].0);
         // A narrow one may find less, never more.
@@ -485,7 +488,9 @@ fn given_beginnings_are_kept_and_the_best_program_alone_is_the_best_of_all() {
     assert!(all.iter().zip(&one).all(|(all, one)| one.statistics.steps <= all.statistics.steps));
     // The first row begins as it is told to, the second is free.
     let begun = emit(&[beginning.clone()], beam.width).unwrap();
-    assert!(begun[0].hypotheses.iter().all(|one| one.pieces.starts_with(&beginning)) && !begun[0].hypotheses.is_empty());
+    assert!(
+        begun[0].hypotheses.iter().all(|one| one.pieces.starts_with(&beginning)) && !begun[0].hypotheses.is_empty()
+    );
     assert_eq!(best(&begun[1..]), best(&all[1..]));
     let error = emit(&[vec![Piece::plain(UNKNOWN)]], 1).unwrap_err().to_string();
     assert!(error.contains("a symbol that no program has"), "{error}");

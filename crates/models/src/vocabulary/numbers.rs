@@ -240,9 +240,8 @@ impl NumberWriter {
         let parts = self.parts(seen)?.detach();
         let part = |at: usize| parts.narrow(2, at * COMPONENTS, COMPONENTS);
         let best = best(&part(0)?, &part(1)?, &deviations(&part(2)?)?)?.to_vec2::<f32>()?;
-        let scaled = |(scale, value): (&Scale, f32)| {
-            (scale.id, four_digits(scale.mean + f64::from(value) * scale.deviation))
-        };
+        let scaled =
+            |(scale, value): (&Scale, f32)| (scale.id, four_digits(scale.mean + f64::from(value) * scale.deviation));
         Ok(best.into_iter().map(|row| self.slots.scales.slots.iter().zip(row).map(scaled).collect()).collect())
     }
 }

@@ -182,11 +182,17 @@ impl Symbol {
         if let Some(kind) = spelling.strip_suffix('[').and_then(VectorKind::read) {
             return Some(Symbol::Open(kind));
         }
-        if let Some((kind, place)) = spelling.split_once(',').and_then(|(word, at)| Some((VectorKind::read(word)?, at))) {
-            return kind.symbols().skip(1).find(|symbol| matches!(symbol, Symbol::Next(_, at) if at.to_string() == place));
+        if let Some((kind, place)) = spelling.split_once(',').and_then(|(word, at)| Some((VectorKind::read(word)?, at)))
+        {
+            return kind
+                .symbols()
+                .skip(1)
+                .find(|symbol| matches!(symbol, Symbol::Next(_, at) if at.to_string() == place));
         }
         // A whole vector is several symbols.
-        token(store, spelling).map(Symbol::Token).filter(|symbol| !matches!(symbol, Symbol::Token(token) if Symbol::of(*token).len() > 1))
+        token(store, spelling)
+            .map(Symbol::Token)
+            .filter(|symbol| !matches!(symbol, Symbol::Token(token) if Symbol::of(*token).len() > 1))
     }
 }
 
@@ -273,8 +279,19 @@ mod tests {
         assert_eq!(first.example(), Some(twist([0.0; 6])));
         assert_eq!(second.example(), None);
         for wrong in [
-            ",", ",1", "twist,0", "twist,6", "twist,01", "twist,", "twist[0", "pose[1,2", "joints[", "joints0[", "joints9[",
-            "joints3,3", "twist[0, 0, 0, 0, 0, 0]",
+            ",",
+            ",1",
+            "twist,0",
+            "twist,6",
+            "twist,01",
+            "twist,",
+            "twist[0",
+            "pose[1,2",
+            "joints[",
+            "joints0[",
+            "joints9[",
+            "joints3,3",
+            "twist[0, 0, 0, 0, 0, 0]",
         ] {
             assert_eq!(Symbol::read(&mut TermStore::new(), wrong), None, "{wrong}");
         }

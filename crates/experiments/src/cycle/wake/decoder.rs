@@ -14,7 +14,9 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::samples::{Samples, decoder_batch};
-use super::{Before, CHUNK, DecoderSettings, Head, HeldOutPrograms, Measure, Perturbation, PlanPart, TrainedHead, WakeData};
+use super::{
+    Before, CHUNK, DecoderSettings, Head, HeldOutPrograms, Measure, Perturbation, PlanPart, TrainedHead, WakeData,
+};
 use super::{every, is_finished, trained};
 use crate::error::Result;
 use crate::pictures::Pictures;
@@ -58,7 +60,8 @@ impl Head for DecoderSettings {
         config.eye = config.eye.and_then(|eye| Some(data.pictures?.eye(eye)));
         let old = learned.as_ref().map_or(0, |learned| learned.record.model.config.tokens);
         config.tokens = config.tokens.max(data.samples.longest_plan()).max(old);
-        let numbers = data.samples.plan_scales(data.bound, learned.as_ref().map(|learned| &learned.record.model.numbers));
+        let numbers =
+            data.samples.plan_scales(data.bound, learned.as_ref().map(|learned| &learned.record.model.numbers));
         let shape = DecoderShape { config, vocabulary: data.vocabulary.clone(), numbers };
         let precision = self.precision.on(launch.device);
         let parameters = Parameters::new(launch.device, precision, launch.seed);

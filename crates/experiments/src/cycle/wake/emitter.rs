@@ -69,7 +69,8 @@ impl Head for EmitterSettings {
         config.eye = config.eye.and_then(|eye| Some(data.pictures?.eye(eye)));
         let old = learned.as_ref().map_or(0, |learned| learned.record.model.config.tokens);
         config.tokens = config.tokens.max(data.samples.longest_target()).max(old);
-        let numbers = data.samples.target_scales(data.bound, learned.as_ref().map(|learned| &learned.record.model.numbers));
+        let numbers =
+            data.samples.target_scales(data.bound, learned.as_ref().map(|learned| &learned.record.model.numbers));
         let (vocabulary, words) = (data.vocabulary.clone(), data.words.clone());
         let shape = EmitterShape { config, vocabulary, words, numbers };
         let precision = self.precision.on(launch.device);
@@ -129,7 +130,11 @@ impl TrainedHead for Emitter {
             let exact = exact_match(emitted, &held_out.oracle);
             let tasks = exact_match(&tasks(emitted), &tasks(&held_out.oracle));
             measures.push(higher("exact tasks", tasks, "emitted by beam search"));
-            measures.push(higher("exact programs", exact, "names and syntax of task and motion, emitted by beam search"));
+            measures.push(higher(
+                "exact programs",
+                exact,
+                "names and syntax of task and motion, emitted by beam search",
+            ));
         }
         Ok(measures)
     }
@@ -174,13 +179,16 @@ fn token_counts(emitter: &Emitter, data: &WakeData<'_>, frames: &[usize]) -> Res
             let target = data.samples.target(*frame);
             let mut in_task = true;
             // What the model has no room for cannot be written.
-            let scored = correct.into_iter().zip(errors).chain(std::iter::repeat((0.0, 0.0)));
+            let scored = correct.into_iter().zip(errors).chain(std::iter::repeat((0.0, f32::NAN)));
             let symbols = target.pieces.iter().zip(&target.is_number).zip(scored);
             for ((piece, is_number), (correct, error)) in symbols {
                 let id = piece.id;
                 if *is_number {
-                    counts.number_errors.correct += f64::from(error);
-                    counts.number_errors.all += 1.0;
+                    // A number that the model has no room or no symbol for has no error.
+                    if !in_task && id != UNKNOWN && error.is_finite() {
+                        counts.number_errors.correct += f64::from(error);
+                        counts.number_errors.all += 1.0;
+                    }
                     continue;
                 }
                 let kind = if in_task { &mut counts.task } else { &mut counts.structure };
@@ -233,7 +241,8 @@ impl<'a> EmitterObjective<'a> {
         mut parameters: Parameters,
     ) -> Result<EmitterObjective<'a>> {
         let WakeData { table, samples, pictures, .. } = *data;
-        let model = Emitter::new(&mut parameters.root(), &shape.config, table.widths(), shape.symbols(), &shape.numbers)?;
+        let model =
+            Emitter::new(&mut parameters.root(), &shape.config, table.widths(), shape.symbols(), &shape.numbers)?;
         let order = Shuffled::new(&samples.training, batch, seed)?;
         Ok(EmitterObjective { model, parameters, table, samples, pictures, order, seed })
     }
