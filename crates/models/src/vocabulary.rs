@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `pick/1`, `x_pos/0` | a constant and its arguments |
 //! | `"milk"`, `12`, `true` | a literal |
-//! | `twist[`, `twist,1` | the first number of a vector, and any other; how large it is is no part of the symbol |
+//! | `twist[`, `twist,1` | the first number of a vector, and any other; its value is kept separately |
 //! | `$0/0` | a bound variable and its arguments |
 //! | `\`, `\Lang` | a λ, without and with the type of its variable |
 //! | `@/1` | a λ that is applied |

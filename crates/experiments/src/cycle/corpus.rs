@@ -200,7 +200,7 @@ impl Corpus {
                     for place in segment + 1..end {
                         on_grid.push(self.alphabet.anchored(&self.calls[at][place], &self.positions[at][place])?);
                     }
-                    // What a group has left to go that does not know where it is depends on the frame.
+                    // A group without a measured position has a distance left, which depends on the frame.
                     let own = |(exact, on_grid): (&SkillCall, &SkillCall)| {
                         let arguments = exact.arguments.iter().zip(&on_grid.arguments);
                         let kept = |(exact, on_grid): (&Argument, &Argument)| match on_grid {

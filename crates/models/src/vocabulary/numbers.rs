@@ -1,7 +1,7 @@
 //! Numbers of programs as models read and write them: continuous values, standardised for each place of a vector.
 //!
 //! A *slot* is a symbol that carries a number, such as the third number of a pose. Numbers are read as a few smooth features
-//! φ(v), which have columns of their own in every slot, and added to the symbol's row. They are written as a mixture of normal
+//! φ(v), with separate columns for every slot, and added to the symbol's row. They are written as a mixture of normal
 //! distributions for the slot that comes next (Bishop 1994, *Mixture density networks*), trained by likelihood. The grid of the
 //! compressor plays no part here, so a target is as exact as the model knows it.
 //!

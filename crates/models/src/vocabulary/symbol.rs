@@ -1,7 +1,7 @@
 //! What a model writes at one step: a whole token of a program, or one number of a vector.
 //!
 //! A pose, twist or wrench is one token of the language and six symbols here, `twist[` `twist,1` … `twist,5`. Each of them
-//! carries a number, which is a value and no part of the symbol: a new episode has numbers that training never had. The
+//! carries a number. The number is a separate value, because a new episode has numbers that training never had. The
 //! symbols of joints say how many numbers there are, `joints3[` `joints3,1` `joints3,2`, so that it is known when the vector
 //! is whole.
 

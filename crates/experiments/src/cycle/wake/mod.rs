@@ -70,7 +70,7 @@ pub struct DecoderSettings {
     pub batch: Batch,
     /// The precision of products.
     pub precision: PrecisionChoice,
-    /// How what it reads differs from the demonstrations.
+    /// Noise that is added to its inputs in training.
     pub perturb: Perturbation,
 }
 
