@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dataset::Frame;
 use experiments::cycle::driver::SKILLS;
-use experiments::policy::{Asked, Decision, Observation, PolicyOptions, Refusal, RunPolicy};
+use experiments::policy::{Asked, Decision, Emission, Observation, PolicyOptions, Refusal, RunPolicy};
 use models::DeviceChoice;
 use server::policy::{ActiveSkill, ClientId};
 use server::{Config, Metadata, Notice, Policy, PolicyError, Reply, Request, ServerError, Status, Task, serve};
@@ -44,6 +44,9 @@ pub(crate) struct ServeArgs {
     /// Actions that clients execute per request, by which the policy measures time
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) replan: u32,
+    /// When programs are written: at each `request`, which corrects targets on the way, or when a `call` has ended
+    #[arg(long, value_name = "WHEN", default_value = "request")]
+    pub(crate) emit: Emit,
     /// Policy to serve, by its folder in the run: `with` (the library), `t1` (without a library), `no_programs` [default:
     /// `with`, or the last one of the loop]
     #[arg(long, value_name = "NAME")]
@@ -73,13 +76,37 @@ pub(crate) struct ServeArgs {
     pub(crate) quiet: bool,
 }
 
+/// When programs are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Emit {
+    Request,
+    Call,
+}
+
+impl Emit {
+    pub(crate) fn emission(self) -> Emission {
+        match self {
+            Emit::Request => Emission::Request,
+            Emit::Call => Emission::Call,
+        }
+    }
+}
+
 /// Serves the policy of a run until Ctrl-C.
 pub(crate) fn run(options: &ServeArgs) -> Result<(), Failure> {
     checked(&options.run)?;
     let config = config(options);
     warn(&config.warnings());
-    let served =
-        load(&options.run, options.device, options.weights.clone(), options.replan as usize, options.arm.clone())?;
+    let served = load(
+        &options.run,
+        &PolicyOptions {
+            device: options.device.open()?,
+            weights: options.weights.clone(),
+            replan: options.replan as usize,
+            emission: options.emit.emission(),
+            arm: options.arm.clone(),
+        },
+    )?;
     let run = options.run.display().to_string();
     let quiet = options.quiet;
     let observer = move |notice: Notice| {
@@ -104,14 +131,8 @@ pub(crate) fn checked(run: &Path) -> Result<(), Failure> {
 }
 
 /// Loads the policy of a run, and warns about what a user should know.
-pub(crate) fn load(
-    run: &Path,
-    device: DeviceChoice,
-    weights: Option<PathBuf>,
-    replan: usize,
-    arm: Option<String>,
-) -> Result<Served, Failure> {
-    let policy = RunPolicy::load(run, &PolicyOptions { device: device.open()?, weights, replan, arm })?;
+pub(crate) fn load(run: &Path, options: &PolicyOptions) -> Result<Served, Failure> {
+    let policy = RunPolicy::load(run, options)?;
     warn(&policy.about().notes);
     Ok(Served { policy, run: run.display().to_string() })
 }

@@ -3,22 +3,24 @@
 //! A policy with an eye learns from images that are varied anew in every step, so cached features cannot serve it. Images are
 //! decoded once, resampled to the eye's size and kept as bytes: 9500 frames of two cameras with 128×128 pixels take 0.9 GB.
 
+use std::ops::Range;
+
+use candle_core::{DType, Device, Tensor};
 use dataset::features::{FrameEncoder, PixelEncoder};
 use dataset::{CameraId, Dataset, Frame, FrameIndex, FrameOptions, FrameReader};
 use models::noise::mix;
 use models::{EyeConfig, Look};
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 
-/// All images of a dataset.
+/// All images of a dataset, on the device where they are seen.
 pub struct Pictures {
     side: usize,
     cameras: usize,
-    /// `[frames, cameras, side × side × 3]`
-    pixels: Vec<u8>,
+    /// `[frames · cameras, side · side · 3]` u8
+    pixels: Tensor,
 }
 
 impl Pictures {
@@ -26,7 +28,7 @@ impl Pictures {
     ///
     /// # Errors
     /// If an image cannot be read, or is smaller than the eye's.
-    pub fn load(dataset: &Dataset, side: usize) -> Result<Pictures> {
+    pub fn load(dataset: &Dataset, side: usize, device: &Device) -> Result<Pictures> {
         let (cameras, frames) = (dataset.roles().cameras.len(), dataset.frames());
         let bytes = side * side * 3;
         let reader = FrameReader::new(dataset, FrameOptions::default());
@@ -55,6 +57,7 @@ impl Pictures {
                 return Err(too_small(reason));
             }
         }
+        let pixels = Tensor::from_vec(pixels, (frames * cameras, bytes), &Device::Cpu)?.to_device(device)?;
         Ok(Pictures { side, cameras, pixels })
     }
 
@@ -68,35 +71,27 @@ impl Pictures {
         EyeConfig { side: self.side, cameras: self.cameras, ..eye }
     }
 
-    /// What an eye sees at some frames, as [`EyeConfig::tensor`] takes it; each frame under its own look.
-    fn seen(&self, eye: &EyeConfig, frames: &[usize], looks: &[Look]) -> Vec<f32> {
-        let bytes = eye.bytes();
-        let mut seen = vec![0.0; frames.len() * self.cameras * bytes];
-        let rows = seen.par_chunks_exact_mut((self.cameras * bytes).max(1));
-        rows.zip(frames).zip(looks).for_each(|((row, frame), look)| {
-            let pixels = &self.pixels[frame * self.cameras * bytes..][..self.cameras * bytes];
-            for (pixels, out) in pixels.chunks_exact(bytes).zip(row.chunks_exact_mut(bytes)) {
-                eye.see(pixels, look, out);
-            }
-        });
-        seen
+    /// What an eye sees at some frames, as a condition has it; each image under its own look, or as it is without looks.
+    ///
+    /// # Shapes
+    /// `looks`: one for each camera of each frame; gives `[B, cameras, patches, numbers]`.
+    pub fn seen(&self, eye: &EyeConfig, frames: &[usize], looks: Option<&[Look]>) -> models::Result<Tensor> {
+        let images = frames.iter().flat_map(|frame| (0..self.cameras).map(move |at| (frame * self.cameras + at) as u32));
+        let images: Vec<u32> = images.collect();
+        let plain = vec![Look::PLAIN; images.len()];
+        eye.images(&self.pixels, &images, looks.unwrap_or(&plain), DType::F32)
     }
 
-    /// The images of some frames as they are.
-    pub fn plain(&self, eye: &EyeConfig, frames: &[usize]) -> Vec<f32> {
-        self.seen(eye, frames, &vec![Look::PLAIN; frames.len()])
-    }
-
-    /// The images of some frames, varied: a function of seed, `step` and the places in the global batch.
-    pub fn varied(&self, eye: &EyeConfig, frames: &[usize], seed: u64, step: u64, first: usize) -> Vec<f32> {
-        let look = |place: usize| {
+    /// Looks for the images of a batch: a function of seed, `step` and the places in the global batch.
+    pub fn looks(&self, eye: &EyeConfig, places: Range<usize>, seed: u64, step: u64) -> Vec<Look> {
+        let looks = |place: usize| {
             let mut name = b"look".to_vec();
             name.extend(step.to_le_bytes());
             name.extend((place as u64).to_le_bytes());
-            eye.varied(&mut ChaCha8Rng::seed_from_u64(mix(seed, &name)))
+            let mut generator = ChaCha8Rng::seed_from_u64(mix(seed, &name));
+            (0..self.cameras).map(move |_| eye.varied(&mut generator))
         };
-        let looks: Vec<Look> = (first..first + frames.len()).map(look).collect();
-        self.seen(eye, frames, &looks)
+        places.flat_map(looks).collect()
     }
 }
 
@@ -125,19 +120,26 @@ mod tests {
     #[test]
     fn images_are_resampled_and_varied_by_seed_step_and_place() {
         let dataset = Dataset::open(embedded("libero_goal_mini").unwrap(), &Overrides::default()).unwrap();
-        let pictures = Pictures::load(&dataset, 32).unwrap();
+        let pictures = Pictures::load(&dataset, 32, &Device::Cpu).unwrap();
         let eye = pictures.eye(EyeConfig { patch: 4, ..EyeConfig::default() });
         assert_eq!((eye.side, eye.cameras), (32, dataset.roles().cameras.len()));
-        let plain = pictures.plain(&eye, &[3, 40]);
-        assert_eq!(plain.len(), 2 * eye.cameras * eye.bytes());
-        assert_eq!(pictures.plain(&eye, &[40]), plain[eye.cameras * eye.bytes()..]);
-        let varied = pictures.varied(&eye, &[3, 40], 1, 5, 8);
+        let seen = |frames: &[usize], looks: Option<&[Look]>| -> Vec<f32> {
+            pictures.seen(&eye, frames, looks).unwrap().flatten_all().unwrap().to_vec1().unwrap()
+        };
+        let plain = seen(&[3, 40], None);
+        let one = eye.cameras * eye.bytes();
+        assert_eq!(plain.len(), 2 * one);
+        assert_eq!(seen(&[40], None), plain[one..]);
+        let looks = pictures.looks(&eye, 8..10, 1, 5);
+        let varied = seen(&[3, 40], Some(&looks));
         assert_ne!(varied, plain);
-        assert_eq!(varied, pictures.varied(&eye, &[3, 40], 1, 5, 8));
+        assert_eq!(looks, pictures.looks(&eye, 8..10, 1, 5));
         // A part of a batch sees what the whole batch would see there.
-        assert_eq!(pictures.varied(&eye, &[40], 1, 5, 9), varied[eye.cameras * eye.bytes()..]);
-        assert_ne!(pictures.varied(&eye, &[3, 40], 1, 6, 8), varied);
-        let error = Pictures::load(&dataset, 4096).err().unwrap().to_string();
+        assert_eq!(seen(&[40], Some(&pictures.looks(&eye, 9..10, 1, 5))), varied[one..]);
+        assert_ne!(pictures.looks(&eye, 8..10, 1, 6), looks);
+        // Cameras are varied by themselves.
+        assert_ne!(looks[0], looks[1]);
+        let error = Pictures::load(&dataset, 4096, &Device::Cpu).err().unwrap().to_string();
         assert!(error.contains("eye.side"), "{error}");
     }
 }

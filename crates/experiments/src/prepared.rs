@@ -140,14 +140,14 @@ impl Prepared {
         })
     }
 
-    /// The images of the dataset, resampled to a size; `None` without cameras. They are decoded once.
-    pub fn pictures(&self, side: usize) -> Result<Option<Arc<Pictures>>> {
+    /// The images of the dataset on a device, resampled to a size; `None` without cameras. They are decoded once.
+    pub fn pictures(&self, side: usize, device: &Device) -> Result<Option<Arc<Pictures>>> {
         if self.source.dataset.roles().cameras.is_empty() {
             return Ok(None);
         }
         let mut known = self.pictures.lock().unwrap_or_else(PoisonError::into_inner);
         if known.as_ref().is_none_or(|pictures| pictures.side() != side) {
-            *known = Some(Arc::new(Pictures::load(&self.source.dataset, side)?));
+            *known = Some(Arc::new(Pictures::load(&self.source.dataset, side, device)?));
         }
         Ok(known.clone())
     }

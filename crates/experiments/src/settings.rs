@@ -19,13 +19,14 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 
 /// Names and texts of the presets, from small to large.
-pub const PRESETS: [(&str, &str); 8] = [
+pub const PRESETS: [(&str, &str); 9] = [
     ("demo", include_str!("../presets/demo.toml")),
     ("tiny", include_str!("../presets/tiny.toml")),
     ("pour", include_str!("../presets/pour.toml")),
     ("small", include_str!("../presets/small.toml")),
     ("eye", include_str!("../presets/eye.toml")),
     ("gpu", include_str!("../presets/gpu.toml")),
+    ("robot", include_str!("../presets/robot.toml")),
     ("m188", include_str!("../presets/m188.toml")),
     ("m430", include_str!("../presets/m430.toml")),
 ];

@@ -4,6 +4,7 @@
 //! Candle's graph, so code that uses one must hand over the gradient itself; models outside build on the layers, or read
 //! [`Parameter::tracked`].
 
+pub(crate) mod convolution;
 pub mod embedding;
 pub mod parameters;
 pub mod transformer;

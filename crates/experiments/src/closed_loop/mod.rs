@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::report::{Latency, LoopReport, TaskScore, Totals, markdown};
 use crate::error::{Error, Result};
-use crate::policy::POLICY;
+use crate::policy::{Emission, POLICY};
 
 /// The folder of evaluations in the directory of a run.
 pub const CLOSED_LOOP: &str = "closed_loop";
@@ -43,6 +43,9 @@ pub struct LoopSettings {
     pub camera: u32,
     /// The simulator's seed for start state 0.
     pub seed: u64,
+    /// When the policy of a run writes programs; none for other servers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emission: Option<Emission>,
     /// Who answers.
     pub policy: Answering,
 }

@@ -117,6 +117,7 @@ mod tests {
             size: 128,
             camera: 128,
             seed: 9_000_000,
+            emission: None,
             policy: Answering::Run("abc".to_owned()),
         }
     }

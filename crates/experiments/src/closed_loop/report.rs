@@ -238,6 +238,7 @@ mod tests {
             size: 128,
             camera: 128,
             seed: 9_000_000,
+            emission: None,
             policy: Answering::Run("abc".to_owned()),
         };
         let tasks = BTreeMap::from([(0, "turn on the stove".to_owned()), (4, "open|close".to_owned())]);

@@ -305,6 +305,7 @@ pub(super) fn policy(
     let bound = vocabulary.bind(&mut arm.written.store)?;
     let samples = Samples::new(
         prepared,
+        settings.train_on_all,
         &world.demonstrations,
         &mut arm.written,
         &world.corpus.alphabet,
@@ -314,7 +315,7 @@ pub(super) fn policy(
     let growth = Growth::between(&old, vocabulary, &mut arm.written.store, &arm.written.signature)?;
     let Arm { written, rewriting, .. } = arm;
     let (table, words) = (&world.table, &world.words);
-    let pictures = settings.image_side()?.map(|side| prepared.pictures(side)).transpose()?.flatten();
+    let pictures = settings.image_side()?.map(|side| prepared.pictures(side, session.options.device)).transpose()?.flatten();
     let data = WakeData {
         prepared,
         table,
@@ -326,6 +327,7 @@ pub(super) fn policy(
         alphabet: &world.corpus.alphabet,
         demonstrations: &world.demonstrations,
         pictures: pictures.as_deref(),
+        has_programs: rewriting.is_some(),
         settings,
     };
     let mut policy: Vec<Box<dyn TrainedHead>> = Vec::new();
@@ -419,13 +421,14 @@ pub(crate) fn with_wake_data<T>(
     let bound = vocabulary.bind(&mut arm.written.store)?;
     let samples = Samples::new(
         prepared,
+        settings.wake.train_on_all,
         &world.demonstrations,
         &mut arm.written,
         &world.corpus.alphabet,
         &vocabulary,
         &world.words,
     )?;
-    let pictures = settings.wake.image_side()?.map(|side| prepared.pictures(side)).transpose()?.flatten();
+    let pictures = settings.wake.image_side()?.map(|side| prepared.pictures(side, options.device)).transpose()?.flatten();
     Ok(look(&WakeData {
         prepared,
         table: &world.table,
@@ -437,6 +440,7 @@ pub(crate) fn with_wake_data<T>(
         alphabet: &world.corpus.alphabet,
         demonstrations: &world.demonstrations,
         pictures: pictures.as_deref(),
+        has_programs: true,
         settings: &settings.wake,
     }))
 }

@@ -1,11 +1,14 @@
 //! The state of an episode: the program that is being executed, and the position in it.
 //!
-//! The emitter writes what is done over the next segments, and its program is the same at every frame of a segment. It is
-//! therefore asked again only when the active call has ended: when every group that the skill moves is at its target, to
-//! within a step of the grid, or when the call takes longer than twice its usual time. A task is over when the emitter wrote
-//! a single call, the last of a demonstration, and that call has ended; then the next step of a client's program begins.
+//! The emitter writes what is done over the next segments. Its program is the same at every frame of a segment, but what it
+//! sees is not: nearer to an object, targets are known better. [`Emission`] says when it is asked: at every request, so that
+//! targets and the choice of the call are corrected on the way, or only when the active call has ended, which is when every
+//! group that the skill moves is at its target, to within a step of the grid, or when the call takes longer than twice its
+//! usual time. A task is over when the emitter wrote a single call, the last of a demonstration, and that call has ended;
+//! then the next step of a client's program begins.
 
 use clustering::Points;
+use serde::{Deserialize, Serialize};
 use skills::{ActionLayout, Argument, Control, Episode, Position, SkillAlphabet, SkillCall};
 
 use models::vocabulary::Piece;
@@ -69,6 +72,17 @@ pub(super) struct Execution {
     start: Option<Position>,
 }
 
+/// When the emitter writes the program of an episode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Emission {
+    /// At every request.
+    #[default]
+    Request,
+    /// When the active call has ended.
+    Call,
+}
+
 /// What must be done before actions are decoded.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Need {
@@ -88,10 +102,25 @@ pub(super) enum Need {
 /// Where the robot is, as far as its state tells.
 pub(super) struct Body<'a> {
     pub(super) alphabet: &'a SkillAlphabet,
+    pub(super) rhythm: Rhythm,
+}
+
+/// How often what is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rhythm {
     /// Actions that clients execute of each reply.
     pub(super) replan: usize,
     /// Segments that a program covers.
     pub(super) horizon: usize,
+    /// When the emitter writes.
+    pub(super) emission: Emission,
+}
+
+impl Rhythm {
+    /// A robot with these skills.
+    pub(super) fn body(self, alphabet: &SkillAlphabet) -> Body<'_> {
+        Body { alphabet, rhythm: self }
+    }
 }
 
 impl Execution {
@@ -117,7 +146,7 @@ impl Execution {
     pub(super) fn has_jumped(&self, body: &Body<'_>, position: &Position) -> bool {
         let (Some(last), Some(start)) = (&self.last, &self.start) else { return false };
         let alphabet = body.alphabet;
-        let moved = body.most(position, last, &alphabet.paces) / body.replan.max(1) as f64;
+        let moved = body.most(position, last, &alphabet.paces) / body.rhythm.replan.max(1) as f64;
         let is_back =
             body.most(position, start, &alphabet.grids) <= BACK && body.most(last, start, &alphabet.grids) > BACK;
         moved > JUMP || (is_back && moved > JUMP_BACK)
@@ -129,10 +158,12 @@ impl Execution {
         self.start.get_or_insert_with(|| position.clone());
         if self.written {
             self.requests += 1;
-            if self.requests <= self.kept || !self.has_ended(body, position) {
+            let has_ended = self.requests > self.kept && self.has_ended(body, position);
+            if has_ended {
+                self.finish_call();
+            } else if body.rhythm.emission == Emission::Call || self.is_given_motion() {
                 return Need::Nothing;
             }
-            self.finish_call();
         }
         match &self.plan {
             Plan::Prompt(instruction) => Need::Emission { words: instruction.clone(), beginning: Vec::new() },
@@ -140,7 +171,7 @@ impl Execution {
                 Step::Known { instruction, .. } => Need::Emission { words: instruction.clone(), beginning: Vec::new() },
                 Step::New { text, beginning } => Need::Emission { words: text.clone(), beginning: beginning.clone() },
                 Step::Motion { written } => {
-                    let end = (self.active + body.horizon.max(1)).min(written.calls.len());
+                    let end = (self.active + body.rhythm.horizon.max(1)).min(written.calls.len());
                     Need::Motion(written.calls[self.active.min(end)..end].to_vec())
                 }
             },
@@ -156,9 +187,20 @@ impl Execution {
         task: Written,
         motion: Written,
     ) {
-        let is_same = self.written && body.is_same(self.motion.calls.get(self.active), motion.calls.first());
+        let (before, now) = (self.motion.calls.get(self.active), motion.calls.first());
+        let is_same = self.written && body.is_same(before, now);
+        let goes_on = self.written && before.map(|call| call.skill) == now.map(|call| call.skill);
+        let (requests, distance) = (self.requests, self.distance);
         (self.executed, self.task, self.motion, self.active) = (executed, task, motion, 0);
         self.begin_call(body, position);
+        if body.rhythm.emission == Emission::Request {
+            // The same skill with a corrected target is the call that is under way; the emitter is asked again in any case.
+            if goes_on {
+                (self.requests, self.distance) = (requests, distance);
+            }
+            self.kept = 0;
+            return;
+        }
         let is_reached = self.distance.is_some_and(|distance| distance <= 1.0);
         self.kept = if is_same || is_reached || self.motion.calls.is_empty() { KEPT } else { 0 };
     }
@@ -181,6 +223,12 @@ impl Execution {
         Some(if whole <= 1.0 { 1.0 } else { (1.0 - left / whole).clamp(0.0, 1.0) })
     }
 
+    /// Whether the active step of a client's program says by itself how to move.
+    fn is_given_motion(&self) -> bool {
+        let Plan::Program(steps) = &self.plan else { return false };
+        matches!(steps.get(self.step), Some(Step::Motion { .. }))
+    }
+
     fn begin_call(&mut self, body: &Body<'_>, position: &Position) {
         self.written = true;
         self.requests = 0;
@@ -196,7 +244,7 @@ impl Execution {
         if left.is_some_and(|left| left <= 1.0) {
             return true;
         }
-        let taken = self.requests as f64 * body.replan.max(1) as f64;
+        let taken = self.requests as f64 * body.rhythm.replan.max(1) as f64;
         let usual = body.alphabet.skills.get(call.skill.0).map_or(0.0, |skill| skill.duration.steps);
         // Without a target that can be seen, time alone tells.
         taken >= usual * if left.is_some() { PATIENCE } else { 1.0 }
@@ -216,6 +264,8 @@ impl Execution {
         if last && self.step + 1 < steps.len() {
             self.step += 1;
             self.active = 0;
+            // What comes next is another call, even if it is of the same skill.
+            self.written = false;
         } else if matches!(steps[self.step], Step::Motion { .. }) && last {
             // The program is over: its last call stays active.
             self.active = self.active.saturating_sub(1);

@@ -36,7 +36,8 @@ use models::{EyeConfig, Look, Scales, Widths, WorldModel};
 use serde_json::Value;
 use skills::Position;
 
-use self::execution::{Body, Execution, Need, Plan};
+pub use self::execution::Emission;
+use self::execution::{Execution, Need, Plan, Rhythm};
 pub use self::record::{POLICY, PolicyRecord, TaskRecord};
 pub use self::tongue::Refusal;
 use self::tongue::{Step, Tongue, Written};
@@ -64,6 +65,8 @@ pub struct PolicyOptions {
     pub weights: Option<PathBuf>,
     /// How many actions of each reply clients execute before they ask again: how a policy measures time.
     pub replan: usize,
+    /// When the emitter writes the program of an episode.
+    pub emission: Emission,
     /// Which of the run's policies: the name of its folder, such as `with`, `t1` (without a library) or `no_programs`. By
     /// default the one with the library, or the last one of the loop.
     pub arm: Option<String>,
@@ -155,8 +158,7 @@ pub struct RunPolicy {
     tongue: Tongue,
     /// Names of skills for people.
     readable: BTreeMap<String, String>,
-    horizon: usize,
-    replan: usize,
+    rhythm: Rhythm,
     episodes: BTreeMap<u64, Execution>,
 }
 
@@ -173,7 +175,7 @@ impl RunPolicy {
     /// # Errors
     /// If the run is not finished, or its files do not belong together.
     pub fn load(run: &Path, options: &PolicyOptions) -> Result<RunPolicy> {
-        let PolicyOptions { device, weights, replan, arm } = options;
+        let PolicyOptions { device, weights, replan, emission, arm } = options;
         let config: Value = read_json(&run.join(CONFIG))?;
         let RunSkills { alphabet, annotation, .. } = RunSkills::load(run)?;
         let folder = folder(run, arm.as_deref())?;
@@ -183,12 +185,13 @@ impl RunPolicy {
             false => None,
         };
         let trained = decoder.record;
-        let eye = decoder.model.config().eye;
+        let writing = emitter.as_ref().and_then(|emitter| emitter.model.config().eye);
+        let eye = decoder.model.config().eye.or(writing);
         if emitter.as_ref().is_some_and(|emitter| {
-            let images = |eye: Option<EyeConfig>| eye.map(|eye| (eye.side, eye.patch, eye.cameras));
+            let images = |eye: EyeConfig| (eye.side, eye.patch, eye.cameras);
             emitter.record.model.vocabulary != trained.model.vocabulary
                 || emitter.record.scales != trained.scales
-                || images(emitter.model.config().eye) != images(eye)
+                || writing.zip(eye).is_some_and(|(writing, eye)| images(writing) != images(eye))
         }) {
             return Err(Error::Mismatch(format!("the heads in `{}` are of different policies", folder.display())));
         }
@@ -231,8 +234,7 @@ impl RunPolicy {
             scales: trained.scales,
             tongue,
             readable: readable.collect(),
-            horizon,
-            replan: (*replan).max(1),
+            rhythm: Rhythm { replan: (*replan).max(1), horizon, emission: *emission },
             episodes: BTreeMap::new(),
         })
     }
@@ -296,7 +298,7 @@ impl RunPolicy {
                 one.state[at]
             )));
         }
-        let body = body(&self.tongue, self.replan, self.horizon);
+        let body = self.rhythm.body(&self.tongue.alphabet);
         let known = self.episodes.get(&one.client);
         // Clients that run several episodes of one task say nothing in between.
         let jumped = known.is_some_and(|known| known.has_jumped(&body, &body.position(&one.state)));
@@ -322,7 +324,7 @@ impl RunPolicy {
         let images = clock.time("resize", || self.images(&frames, batch.len()))?;
         let seen = Seen { images, ..self.seen(batch, encoded.features)? };
         let positions: Vec<Position> = {
-            let body = body(&self.tongue, self.replan, self.horizon);
+            let body = self.rhythm.body(&self.tongue.alphabet);
             batch.iter().map(|one| body.position(&one.state)).collect()
         };
         let rewritten = clock.time("emitter", || self.write(batch, &seen, &positions))?;
@@ -380,7 +382,7 @@ impl RunPolicy {
 
     /// Writes the programs of all observations that need one; says which.
     fn write(&mut self, batch: &[&Observation], seen: &Seen, positions: &[Position]) -> Result<Vec<bool>> {
-        let body = body(&self.tongue, self.replan, self.horizon);
+        let body = self.rhythm.body(&self.tongue.alphabet);
         let (mut rows, mut words, mut beginnings) = (Vec::new(), Vec::new(), Vec::new());
         let mut rewritten = vec![false; batch.len()];
         for (row, one) in batch.iter().enumerate() {
@@ -464,7 +466,7 @@ impl RunPolicy {
 
     fn status(&self, client: u64, position: &Position) -> Decision {
         let Some(execution) = self.episodes.get(&client) else { return Decision::default() };
-        let body = body(&self.tongue, self.replan, self.horizon);
+        let body = self.rhythm.body(&self.tongue.alphabet);
         let motion = &execution.motion;
         let skill = motion.calls.get(execution.active).and_then(|call| {
             let name = self.tongue.alphabet.skills.get(call.skill.0)?.name.clone();
@@ -504,10 +506,6 @@ fn checked(decision: Decision) -> std::result::Result<Decision, Refusal> {
         true => Ok(decision),
         false => Err(Refusal::Other("the policy's actions are not finite numbers; check the state's units".to_owned())),
     }
-}
-
-fn body(tongue: &Tongue, replan: usize, horizon: usize) -> Body<'_> {
-    Body { alphabet: &tongue.alphabet, replan, horizon }
 }
 
 /// `[B, F]` and `[B, S]`, standardised.

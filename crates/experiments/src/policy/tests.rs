@@ -77,7 +77,7 @@ impl Made {
 
     fn arm(&self, arm: Option<&str>) -> Result<RunPolicy> {
         let arm = arm.map(str::to_owned);
-        RunPolicy::load(&self.out(), &PolicyOptions { device: Device::Cpu, weights: None, replan: 5, arm })
+        RunPolicy::load(&self.out(), &PolicyOptions { device: Device::Cpu, weights: None, replan: 5, emission: Emission::Call, arm })
     }
 
     /// What a client sees at a frame of the dataset.
@@ -326,7 +326,7 @@ fn runs_of_earlier_versions_and_missing_files(made: &Made) {
     std::fs::remove_dir_all(made.out().join(WITH)).unwrap();
     assert_eq!(made.policy().about().chunk, old.about().chunk, "the last policy of the loop serves as well");
     std::fs::remove_dir_all(made.out().join("t1/emitter")).unwrap();
-    let options = PolicyOptions { device: Device::Cpu, weights: None, replan: 5, arm: None };
+    let options = PolicyOptions { device: Device::Cpu, weights: None, replan: 5, emission: Emission::Call, arm: None };
     let error = RunPolicy::load(&made.out(), &options).err().unwrap().to_string();
     assert!(error.contains("has no trained policy"), "{error}");
 }

@@ -37,6 +37,8 @@ pub struct DecoderConfig {
     pub feature_tokens: usize,
     /// A trainable eye, which sees images in the place of cached features.
     pub eye: Option<EyeConfig>,
+    /// Whether it sees nothing, neither images nor cached features.
+    pub blind: bool,
     /// Fused or composed operations.
     pub form: Form,
 }
@@ -64,6 +66,7 @@ impl Default for DecoderConfig {
             tokens: 96,
             feature_tokens: 1,
             eye: None,
+            blind: false,
             form: Form::default(),
         }
     }
@@ -106,7 +109,10 @@ impl DecoderConfig {
             wrong.push(format!("`width` is {}, which sines and cosines of the flow time cannot share", self.width));
         }
         wrong.extend(self.eye.iter().flat_map(EyeConfig::violations));
-        let features = if self.eye.is_none() { widths.features } else { 0 };
+        if self.blind && self.eye.is_some() {
+            wrong.push("a decoder with an eye is not `blind`".to_owned());
+        }
+        let features = if self.eye.is_none() && !self.blind { widths.features } else { 0 };
         if self.feature_tokens != 0 && !features.is_multiple_of(self.feature_tokens) {
             let tokens = self.feature_tokens;
             wrong.push(format!("{features} features cannot be cut into {tokens} equal tokens"));
@@ -120,14 +126,21 @@ impl DecoderConfig {
         Err(Error::Config(format!("the decoder cannot be made: {}", wrong.join("; "))))
     }
 
-    /// Tokens before the first action: summaries of the term, features, state.
+    /// Tokens before the first action: summaries, cached features, state.
     pub fn prefix(&self, widths: Widths) -> usize {
-        self.summaries + self.visual(widths).0 + usize::from(widths.states > 0)
+        let features = if self.eye.is_none() { self.visual(widths).0 } else { 0 };
+        self.summaries + features + usize::from(widths.states > 0)
+    }
+
+    /// Tokens that are read before the term: what an eye sees, and the state. Euler steps see summaries of them alone, so that
+    /// an image with many tokens is read once for a chunk.
+    pub fn read(&self, widths: Widths) -> usize {
+        if self.eye.is_none() { 0 } else { self.visual(widths).0 + usize::from(widths.states > 0) }
     }
 
     /// Visual tokens, and the numbers in each.
     pub(super) fn visual(&self, widths: Widths) -> (usize, usize) {
-        visual_tokens(self.eye, self.feature_tokens, widths)
+        if self.blind { (0, 0) } else { visual_tokens(self.eye, self.feature_tokens, widths) }
     }
 
     /// How many numbers a model with these settings learns, without making it.
@@ -135,11 +148,12 @@ impl DecoderConfig {
         let linear = |inputs: usize, outputs: usize| inputs * outputs + outputs;
         let input = |inputs: usize| if inputs > 0 { linear(inputs, self.width) } else { 0 };
         let transformer = |width: usize, layers: usize| layers * (12 * width * width + 13 * width) + 2 * width;
-        let term = (symbols + self.summaries + self.tokens + self.summaries) * self.term_width
+        let term = (symbols + self.summaries + self.read(widths) + self.tokens + self.summaries) * self.term_width
             + transformer(self.term_width, self.term_layers)
             + input(self.term_width);
         let inputs = input(self.visual(widths).1) + input(widths.states) + input(widths.actions);
-        let inputs = inputs + self.eye.map_or(0, |eye| eye.parameters());
+        let seen_state = if widths.states > 0 { linear(widths.states, self.term_width) } else { 0 };
+        let inputs = inputs + self.eye.map_or(0, |eye| eye.parameters(self.term_width) + seen_state);
         let time = linear(self.width, self.time_hidden) + linear(self.time_hidden, self.width);
         let places = (self.prefix(widths) + self.chunk) * self.width;
         term + inputs + time + places + transformer(self.width, self.layers) + linear(self.width, widths.actions)

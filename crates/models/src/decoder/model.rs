@@ -29,6 +29,8 @@ pub struct Decoder {
     term_transformer: Transformer,
     term: Linear,
     eye: Option<Eye>,
+    /// The state as a token next to those of the eye.
+    seen_state: Option<Linear>,
     features: Option<Linear>,
     state: Option<Linear>,
     action: Linear,
@@ -81,8 +83,8 @@ pub fn term_tensor(terms: &[Vec<Piece>], limit: usize, device: &Device) -> Resul
 
 impl Decoder {
     /// Adds its weights to a scope: `term.{tokens, summaries, place, transformer, out}`, `term.numbers` if symbols carry numbers,
-    /// `eye`, `features`, `state`, `action`, `time.{hidden, out}`, `place`, `transformer` and `output`. `symbols` is the
-    /// vocabulary's length.
+    /// `eye` and `seen_state`, `features`, `state`, `action`, `time.{hidden, out}`, `place`, `transformer` and `output`. `symbols`
+    /// is the vocabulary's length.
     pub fn new(
         scope: &mut Scope<'_>,
         config: &DecoderConfig,
@@ -105,7 +107,17 @@ impl Decoder {
         let (time, term) = (linear("time.out", config.time_hidden, width)?, linear("term.out", term_width, width)?);
         let place = scope.weight("place", &[config.prefix(widths) + config.chunk, width], normal)?;
         let device = place.master().device().clone();
-        let eye = config.eye.as_ref().map(|eye| Eye::new(&mut scope.enter("eye"), eye)).transpose()?;
+        let eye = config.eye.as_ref().map(|eye| Eye::new(&mut scope.enter("eye"), eye, term_width)).transpose()?;
+        let seen_state = match eye.is_some() && widths.states > 0 {
+            true => Some(Linear::with_init(
+                &mut scope.enter("seen_state"),
+                widths.states,
+                term_width,
+                Init::FanIn(widths.states),
+                form,
+            )?),
+            false => None,
+        };
         let mut inner = scope.enter("term");
         let reader =
             TransformerConfig { width: term_width, layers: term_layers, heads: term_heads, causal: true, form };
@@ -119,10 +131,11 @@ impl Decoder {
                 .map(|slots| NumberReader::new(&mut inner.enter("numbers"), slots, term_width))
                 .transpose()?,
             summaries: inner.weight("summaries", &[summaries, term_width], normal)?,
-            term_place: inner.weight("place", &[config.tokens + summaries, term_width], normal)?,
+            term_place: inner.weight("place", &[config.read(widths) + config.tokens + summaries, term_width], normal)?,
             term_transformer: Transformer::new(&mut inner.enter("transformer"), reader)?,
             term,
             eye,
+            seen_state,
             features,
             state,
             action,
@@ -163,15 +176,16 @@ impl Decoder {
 
     /// The part of a pass that does not depend on chunk and flow time.
     pub fn condition(&self, condition: &Condition) -> Result<Conditioned> {
-        let mut parts = vec![self.term.forward(&self.summarize(&condition.terms)?)?];
         let (samples, _) = condition.terms.ids.dims2()?;
+        let mut read = Vec::new();
+        if let Some(eye) = &self.eye {
+            read.push(eye.forward(condition.images.as_ref())?);
+        }
         let (visual, numbers) = self.config.visual(self.widths);
-        let features = match &self.eye {
-            Some(eye) => Some(eye.forward(condition.images.as_ref())?),
-            None => condition.features.clone(),
-        };
+        let visual = if self.eye.is_some() { 0 } else { visual };
+        let mut parts = Vec::new();
         let inputs = [
-            ("features", &self.features, &features, visual, visual * numbers),
+            ("features", &self.features, &condition.features, visual, visual * numbers),
             ("states", &self.state, &condition.states, 1, self.widths.states),
         ];
         for (what, linear, values, tokens, width) in inputs {
@@ -181,8 +195,12 @@ impl Decoder {
                 return Err(Error::Config(format!("the decoder wants {what} as [{samples}, {width}], found {found}")));
             };
             let values = self.working(values)?.reshape((samples, tokens, width / tokens))?;
+            if let (Some(seen), "states") = (&self.seen_state, what) {
+                read.push(seen.forward(&values)?);
+            }
             parts.push(linear.forward(&values)?);
         }
+        parts.insert(0, self.term.forward(&self.summarize(read, &condition.terms)?)?);
         Ok(Conditioned { tokens: Tensor::cat(&parts, 1)? })
     }
 
@@ -209,12 +227,12 @@ impl Decoder {
         Ok(self.output.forward(&seen)?.to_dtype(DType::F32)?)
     }
 
-    /// Terms as vectors. The term is read causally with padding behind it, and the summaries' own tokens come right behind
-    /// its last token: they see all of it, and nothing of the padding.
+    /// What is read, as vectors: what an eye sees, and the term. They are read causally with padding behind them, and the
+    /// summaries' own tokens come right behind the term's last one: they see all of it, and nothing of the padding.
     ///
     /// # Shapes
-    /// `terms`: `[B, L]`; gives `[B, summaries, term_width]`.
-    fn summarize(&self, terms: &PieceTensor) -> Result<Tensor> {
+    /// `read`: `[B, n, term_width]` each; `terms`: `[B, L]`; gives `[B, summaries, term_width]`.
+    fn summarize(&self, mut read: Vec<Tensor>, terms: &PieceTensor) -> Result<Tensor> {
         let (samples, length) = terms.ids.dims2()?;
         let DecoderConfig { summaries, term_width, tokens: most, .. } = self.config;
         if length > most {
@@ -222,7 +240,7 @@ impl Decoder {
                 "terms of {length} tokens for a decoder of {most}; cut them with `term_tensor` or raise `tokens`"
             )));
         }
-        let (device, count) = (terms.ids.device(), length + summaries);
+        let (device, count, before) = (terms.ids.device(), length + summaries, self.config.read(self.widths));
         let ids = Tensor::cat(&[&terms.ids, &Tensor::full(PAD, (samples, summaries), device)?], 1)?;
         let mut rows = self.tokens.rows(&ids)?; // [B, count, term_width]
         if let Some(reader) = &self.numbers {
@@ -238,9 +256,11 @@ impl Decoder {
         let chosen = places.broadcast_eq(&all)?.to_dtype(dtype)?;
         let put = chosen.transpose(1, 2)?.contiguous()?.reshape((samples * count, summaries))?;
         let put = put.matmul(&self.summaries.tracked()?)?.reshape((samples, count, term_width))?;
-        let learned = self.term_place.tracked()?.narrow(0, 0, count)?.contiguous()?;
-        let seen = self.term_transformer.forward(&((rows + put)? + repeated(&learned, samples)?)?)?;
-        Ok(chosen.matmul(&seen)?)
+        read.push((rows + put)?);
+        let rows = Tensor::cat(&read, 1)?.contiguous()?; // [B, before + count, term_width]
+        let learned = self.term_place.tracked()?.narrow(0, 0, before + count)?.contiguous()?;
+        let seen = self.term_transformer.forward(&(rows + repeated(&learned, samples)?)?)?;
+        Ok(chosen.matmul(&seen.narrow(1, before, count)?.contiguous()?)?)
     }
 
     fn working(&self, x: &Tensor) -> Result<Tensor> {

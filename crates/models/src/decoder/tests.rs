@@ -41,6 +41,7 @@ fn golden_config(form: Form) -> DecoderConfig {
         tokens: 8,
         feature_tokens: 2,
         eye: None,
+        blind: false,
         form,
     }
 }

@@ -8,7 +8,7 @@ use crate::ops::Form;
 use crate::widths::Widths;
 
 /// The shape of the TPE. `Default` is preset `paper`; the paper gives no size, so all numbers are ours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EmitterConfig {
     /// Numbers in a token.
@@ -29,6 +29,9 @@ pub struct EmitterConfig {
     pub eye: Option<EyeConfig>,
     /// Whether scores are products with the rows that tokens are read by.
     pub tied: bool,
+    /// What the nats of numbers count in the loss, where those of names and syntax count one. A vector of six numbers has many
+    /// more nats than the name before it, and would leave the choice of the name to chance.
+    pub number_weight: f64,
     /// Fused or composed operations.
     pub form: Form,
 }
@@ -53,7 +56,19 @@ pub const PRESETS: [(&str, &str); 3] = [
 impl Default for EmitterConfig {
     fn default() -> Self {
         let (words, tokens, feature_tokens, tied, form) = (24, 96, 1, false, Form::default());
-        EmitterConfig { width: 384, layers: 6, heads: 6, words, tokens, feature_tokens, eye: None, tied, form }
+        let number_weight = 0.25;
+        EmitterConfig {
+            width: 384,
+            layers: 6,
+            heads: 6,
+            words,
+            tokens,
+            feature_tokens,
+            eye: None,
+            tied,
+            number_weight,
+            form,
+        }
     }
 }
 
@@ -83,6 +98,9 @@ impl EmitterConfig {
         if heads != 0 && !width.is_multiple_of(heads) {
             wrong.push(format!("{heads} heads do not divide a width of {width}"));
         }
+        if !(self.number_weight > 0.0 && self.number_weight.is_finite()) {
+            wrong.push(format!("`number_weight` is {}, wanted more than 0", self.number_weight));
+        }
         wrong.extend(self.eye.iter().flat_map(EyeConfig::violations));
         let features = if self.eye.is_none() { widths.features } else { 0 };
         if feature_tokens != 0 && !features.is_multiple_of(feature_tokens) {
@@ -109,7 +127,8 @@ impl EmitterConfig {
         let width = self.width;
         let linear = |inputs: usize| if inputs > 0 { inputs * width + width } else { 0 };
         let tables = symbols.words + symbols.tokens * if self.tied { 1 } else { 2 };
-        let inputs = linear(self.visual(widths).1) + linear(widths.states) + self.eye.map_or(0, |eye| eye.parameters());
+        let inputs =
+            linear(self.visual(widths).1) + linear(widths.states) + self.eye.map_or(0, |eye| eye.parameters(width));
         // Kinds of tokens, and places.
         let learned = 4 + self.prefix(widths) + self.tokens;
         let block = 12 * width * width + 13 * width;

@@ -24,7 +24,7 @@ pub struct TokenScores {
 
 impl Emitter {
     /// The mean of −ln p over all tokens of a batch, `<separator>` and `<eos>` counted, padding not, and the same of the
-    /// numbers that they carry; also the share of tokens that are the most likely one (teacher forcing).
+    /// numbers that they carry, weighted; also the share of tokens that are the most likely one (teacher forcing).
     pub fn loss(&self, batch: &EmitterBatch) -> Result<Loss> {
         let Parts { inputs, targets, numbers, counted } = parts(batch)?;
         let seen = self.seen(&batch.condition, &inputs)?;
@@ -35,7 +35,7 @@ impl Emitter {
         if let Some(writer) = self.writer() {
             let nats = (writer.scores(&seen, &targets, &numbers)?.nats * share(&counted)?)?.sum_all()?;
             terms.push(("numbers", nats.detach()));
-            total = (total + nats)?;
+            total = (total + (nats * self.config.number_weight)?)?;
         }
         Ok(Loss { terms, total })
     }

@@ -118,7 +118,7 @@ impl Emitter {
             _ => Linear::with_init(&mut scope.enter(name), inputs, width, Init::FanIn(inputs), form).map(Some),
         };
         let (features, state) = (linear("features", numbers)?, linear("state", widths.states)?);
-        let eye = config.eye.as_ref().map(|eye| Eye::new(&mut scope.enter("eye"), eye)).transpose()?;
+        let eye = config.eye.as_ref().map(|eye| Eye::new(&mut scope.enter("eye"), eye, width)).transpose()?;
         let places = config.prefix(widths) + tokens;
         let kind = scope.weight("kind", &[KINDS, width], Init::Normal(0.02))?;
         let place = scope.weight("place", &[places, width], Init::Normal(0.02))?;
@@ -253,12 +253,11 @@ impl Emitter {
         let dtype = self.place.dtype();
         let mut parts = vec![self.words.rows(&condition.words)?];
         let (visual, numbers) = self.config.visual(self.widths);
-        let features = match &self.eye {
-            Some(eye) => Some(eye.forward(condition.images.as_ref())?),
-            None => condition.features.clone(),
-        };
+        if let Some(eye) = &self.eye {
+            parts.push(eye.forward(condition.images.as_ref())?);
+        }
         let inputs = [
-            ("features", &self.features, &features, visual, visual * numbers),
+            ("features", &self.features, &condition.features, visual, visual * numbers),
             ("states", &self.state, &condition.states, 1, self.widths.states),
         ];
         for (what, linear, values, tokens, width) in inputs {

@@ -31,7 +31,18 @@ fn made(config: &EmitterConfig, widths: Widths, symbols: Symbols, precision: Pre
 
 fn golden_config(form: Form, tied: bool) -> EmitterConfig {
     let (words, tokens, feature_tokens) = (5, 9, 2);
-    EmitterConfig { width: 32, layers: 2, heads: 2, words, tokens, feature_tokens, eye: None, tied, form }
+    EmitterConfig {
+        width: 32,
+        layers: 2,
+        heads: 2,
+        words,
+        tokens,
+        feature_tokens,
+        eye: None,
+        tied,
+        number_weight: 1.0,
+        form,
+    }
 }
 
 /// A model with those of the golden weights that it has.
@@ -180,7 +191,8 @@ impl World {
     }
 
     fn emitter(parameters: &mut Parameters, vocabulary: &Vocabulary, scales: &NumberScales) -> Emitter {
-        let config = EmitterConfig { words: 4, tokens: 24, width: 32, ..EmitterConfig::preset("tiny").unwrap() };
+        let config =
+            EmitterConfig { words: 4, tokens: 24, width: 32, number_weight: 1.0, ..EmitterConfig::preset("tiny").unwrap() };
         let symbols = Symbols { words: 6, tokens: vocabulary.len() };
         let widths = Widths { features: 0, states: 3, actions: 1 };
         Emitter::new(&mut parameters.root(), &config, widths, symbols, scales).unwrap()

@@ -17,6 +17,7 @@ mod cpu;
 mod cuda;
 mod graft;
 pub mod layer_norm;
+pub(crate) mod see;
 mod small_product;
 pub mod square;
 pub(crate) mod unfold;

@@ -2,8 +2,8 @@
 //!
 //! A square grid of P = side² places with C numbers each becomes Q·K rows: for each of the Q places of the output the K
 //! places of its neighbourhood, zeros beyond the edge. Both directions are gathers by fixed indices: the gradient of a place
-//! is the sum over the few neighbourhoods that it is part of, in a fixed order, so **results do not depend on threads**. On
-//! CPUs samples are gathered in parallel; elsewhere the framework's own gather does it.
+//! is the sum over the few neighbourhoods that it is part of, in a fixed order, so **results do not depend on threads**. CPUs
+//! gather samples in parallel and GPUs have a kernel; elsewhere the framework's own gather does it.
 
 use std::sync::Arc;
 
@@ -11,7 +11,9 @@ use candle_core::{DType, Device, Tensor};
 use rayon::prelude::*;
 
 use crate::error::Result;
-use crate::ops::{cpu, gradients_wanted, graft};
+use crate::ops::cpu;
+#[cfg(feature = "cuda")]
+use crate::ops::{Form, cuda};
 
 /// The neighbourhoods of a square grid.
 #[derive(Clone, Debug)]
@@ -19,7 +21,7 @@ pub(crate) struct Unfold {
     /// Places of the output on a side.
     pub(crate) side: usize,
     /// Places of a neighbourhood.
-    taps: usize,
+    pub(crate) taps: usize,
     /// For each place of the output and each tap the place of the input.
     gather: Gather,
     /// For each place of the input where it is used.
@@ -31,8 +33,8 @@ pub(crate) struct Unfold {
 struct Gather {
     /// One list for each summand, with an index for each row of the result; the index behind the last row is a zero.
     lists: Arc<Vec<Vec<u32>>>,
-    /// The same on the device.
-    tensors: Vec<Tensor>,
+    /// The same on the device, `[summands, rows]` u32.
+    on_device: Tensor,
 }
 
 impl Unfold {
@@ -61,34 +63,44 @@ impl Unfold {
         Ok(Unfold { side: out, taps, gather: Gather::new(vec![gather], device)?, spread })
     }
 
+    /// For each place of the output and each tap the place of the input, or their number beyond the edge.
+    pub(crate) fn places(&self) -> &[u32] {
+        self.gather.lists.first().map_or(&[], Vec::as_slice)
+    }
+
+    /// The neighbourhood of each place of the output.
+    ///
     /// # Shapes
-    /// `x`: `[B, P, C]`; gives `[B, Q, K·C]`.
+    /// `x`: `[B, P, C]`, contiguous; gives `[B · Q, K · C]`.
     pub(crate) fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let (samples, _, channels) = x.dims3()?;
-        let rows = self.gather.apply(&x.detach().contiguous()?)?;
-        let rows = rows.reshape((samples, self.side * self.side, self.taps * channels))?;
-        if !gradients_wanted() {
-            return Ok(rows);
-        }
-        let (spread, uses) = (self.spread.clone(), self.side * self.side * self.taps);
-        graft(x, rows, move |dy| {
-            let dy = dy.contiguous()?.reshape((samples, uses, channels))?;
-            Ok(Some(spread.apply(&dy)?))
-        })
+        let rows = self.gather.apply(x)?;
+        Ok(rows.reshape((samples * self.side * self.side, self.taps * channels))?)
+    }
+
+    /// The gradient of the input, given that of the rows.
+    ///
+    /// # Shapes
+    /// `dy`: `[B · Q, K · C]`, contiguous; gives `[B, P, C]`.
+    pub(crate) fn backward(&self, dy: &Tensor) -> Result<Tensor> {
+        let (rows, width) = dy.dims2()?;
+        let places = self.side * self.side;
+        self.spread.apply(&dy.reshape((rows / places.max(1), places * self.taps, width / self.taps.max(1)))?)
     }
 }
 
 impl Gather {
     fn new(lists: Vec<Vec<u32>>, device: &Device) -> Result<Gather> {
-        let tensors = lists.iter().map(|list| Ok(Tensor::new(list.as_slice(), device)?)).collect::<Result<_>>()?;
-        Ok(Gather { lists: Arc::new(lists), tensors })
+        let rows = lists.first().map_or(0, Vec::len);
+        let on_device = Tensor::from_vec(lists.concat(), (lists.len(), rows), device)?;
+        Ok(Gather { lists: Arc::new(lists), on_device })
     }
 
     /// # Shapes
     /// `x`: `[B, P, C]`, contiguous; gives `[B, n, C]` for lists of n indices.
     fn apply(&self, x: &Tensor) -> Result<Tensor> {
         let (samples, places, channels) = x.dims3()?;
-        let count = self.lists.first().map_or(0, Vec::len);
+        let (summands, count) = self.on_device.dims2()?;
         if x.device().is_cpu() && x.dtype() == DType::F32 {
             return Ok(cpu::slice(x, |x| {
                 let mut rows = vec![0.0; samples * count * channels];
@@ -98,11 +110,17 @@ impl Gather {
                 cpu::tensor(rows, (samples, count, channels))
             })?);
         }
+        #[cfg(feature = "cuda")]
+        if let Device::Cuda(device) = x.device()
+            && Form::Fused.is_fused_for(x)
+        {
+            return Ok(cuda::gather::gather_rows(device, x, &self.on_device)?);
+        }
         let zeros = Tensor::zeros((samples, 1, channels), x.dtype(), x.device())?;
         let padded = Tensor::cat(&[x, &zeros], 1)?.contiguous()?;
         let mut sum = Tensor::zeros((samples, count, channels), x.dtype(), x.device())?;
-        for indices in &self.tensors {
-            sum = (sum + padded.index_select(indices, 1)?)?;
+        for summand in 0..summands {
+            sum = (sum + padded.index_select(&self.on_device.get(summand)?.contiguous()?, 1)?)?;
         }
         Ok(sum)
     }
@@ -151,13 +169,13 @@ mod tests {
             let weights = random(&[2, out, 5], 3);
             let unfold = Unfold::new(6, 3, stride, dilation, &Device::Cpu).unwrap();
             let rows = unfold.forward(&grid).unwrap();
-            let found = rows.reshape((2 * out, 27)).unwrap().matmul(&kernel.t().unwrap()).unwrap();
-            let found = found.reshape((2, out, 5)).unwrap();
-            let gradients = (&found * &weights).unwrap().sum_all().unwrap().backward().unwrap();
+            let found = rows.matmul(&kernel.t().unwrap()).unwrap().reshape((2, out, 5)).unwrap();
             let (wanted, [d_grid, d_kernel]) = reference(&grid, &kernel, stride, dilation, &weights);
             assert!(distance(&found, &wanted) < 1e-5, "stride {stride}, dilation {dilation}");
-            assert!(distance(gradients.get(&kernel).unwrap(), &d_kernel) < 1e-5);
-            assert!(distance(gradients.get(&grid).unwrap(), &d_grid) < 1e-5);
+            let dy = weights.reshape((2 * out, 5)).unwrap();
+            assert!(distance(&dy.t().unwrap().matmul(&rows).unwrap(), &d_kernel) < 1e-5);
+            let d_rows = dy.matmul(&kernel).unwrap();
+            assert!(distance(&unfold.backward(&d_rows).unwrap(), &d_grid) < 1e-5);
         }
     }
 }

@@ -16,7 +16,7 @@ use experiments::closed_loop::tasks::Suites;
 use experiments::closed_loop::{
     Answering, CLOSED_LOOP, LoopReport, LoopSettings, TaskScore, file_hash, fingerprint, markdown,
 };
-use experiments::policy::POLICY;
+use experiments::policy::{POLICY, PolicyOptions};
 use experiments::run_dir::{CONFIG, write_json, write_text};
 use models::DeviceChoice;
 use report::{Rollout, Rollouts, render_rollouts};
@@ -77,6 +77,9 @@ pub(crate) struct ClosedLoopArgs {
     /// Actions executed per request
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) replan: u32,
+    /// When programs are written: at each `request`, which corrects targets on the way, or when a `call` has ended
+    #[arg(long, value_name = "WHEN", default_value = "request")]
+    pub(crate) emit: serve::Emit,
     /// Side of the images in a request, in pixels
     #[arg(long, value_name = "PIXELS", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) size: u32,
@@ -168,6 +171,7 @@ pub(super) fn run(options: &ClosedLoopArgs) -> Result<(), Failure> {
             size: options.size,
             camera: options.camera,
             seed: options.seed.into(),
+            emission: options.server.is_none().then(|| options.emit.emission()),
             policy: answering.clone(),
         };
         let evaluation = Evaluation {
@@ -221,12 +225,19 @@ impl Server<'_> {
     }
 
     fn start(&mut self, workers: usize) -> Result<Target, Failure> {
-        let ClosedLoopArgs { run, device, weights, replan, port, server, arm, .. } = self.options;
+        let ClosedLoopArgs { run, device, weights, replan, port, server, arm, emit, .. } = self.options;
         if let Some(address) = server {
             let (host, port) = choice::address(address)?;
             return Ok(Target { host, port, recordings: None });
         }
-        let policy = serve::load(run, *device, weights.clone(), *replan as usize, arm.clone())?;
+        let options = PolicyOptions {
+            device: device.open()?,
+            weights: weights.clone(),
+            replan: *replan as usize,
+            emission: emit.emission(),
+            arm: arm.clone(),
+        };
+        let policy = serve::load(run, &options)?;
         let about = policy.metadata();
         if about.action_dim != ACTIONS {
             return Err(Problem::new("the policy is for another robot")

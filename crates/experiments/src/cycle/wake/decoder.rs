@@ -8,7 +8,7 @@ use models::decoder::{Decoder, DecoderConfig, FlowError, FlowNoise};
 use models::noise::{mix, normal, uniform};
 use models::training::{Loss, Objective, Part};
 use models::vocabulary::{NumberScales, Piece};
-use models::{FragmentTable, Parameters, Vocabulary};
+use models::{FragmentTable, Look, Parameters, Vocabulary};
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use super::samples::{Samples, decoder_batch};
 use super::{
     Before, CHUNK, DecoderSettings, Head, HeldOutPrograms, Measure, Perturbation, PlanPart, TrainedHead, WakeData,
 };
-use super::{every, is_finished, trained};
+use super::{add_noise, every, is_finished, shaken, trained};
 use crate::error::Result;
 use crate::pictures::Pictures;
 use crate::prepared::starts;
@@ -58,6 +58,9 @@ impl Head for DecoderSettings {
         let learned = before.map(|before| load_decoder(before.run, launch.device)).transpose()?;
         let mut config = self.model;
         config.eye = config.eye.and_then(|eye| Some(data.pictures?.eye(eye)));
+        if config.eye.is_some() && data.has_programs && !self.sees_with_programs {
+            (config.eye, config.blind) = (None, true);
+        }
         let old = learned.as_ref().map_or(0, |learned| learned.record.model.config.tokens);
         config.tokens = config.tokens.max(data.samples.longest_plan()).max(old);
         let numbers =
@@ -123,7 +126,7 @@ struct FlowDraw {
     plans: Vec<Vec<Piece>>,
     /// What is added to standardised states.
     shaken: Vec<f32>,
-    images: Option<Vec<f32>>,
+    looks: Option<Vec<Look>>,
 }
 
 impl<'a> DecoderObjective<'a> {
@@ -186,7 +189,7 @@ fn drawn(
         times.extend(uniform(&mut generator, 1));
         noise.extend(normal(&mut generator, config.chunk * actions));
     }
-    FlowDraw { frames, noise, times, plans: Vec::new(), shaken: Vec::new(), images: None }
+    FlowDraw { frames, noise, times, plans: Vec::new(), shaken: Vec::new(), looks: None }
 }
 
 /// The noise at one place of an evaluation: `chunk` rows of as many numbers as an action has.
@@ -206,7 +209,7 @@ pub(crate) fn evaluated_chunk(
     let (config, widths) = (model.config(), model.widths());
     let drawn = drawn((config, widths.actions), vec![frame], 0, u64::MAX, 0..1);
     let (frames, noise) = drawn.on((config.chunk, widths.actions), table.device())?;
-    let images = plain_images(pictures, config, &frames);
+    let images = plain_images(pictures, config, &frames)?;
     let batch = decoder_batch(table, &frames, plans, config, images)?;
     Ok(model.sample(&batch.condition, &noise.start)?.flatten_all()?.to_vec1()?)
 }
@@ -221,8 +224,12 @@ impl FlowDraw {
 }
 
 /// The images of some frames as they are, for a decoder with an eye.
-fn plain_images(pictures: Option<&Pictures>, config: &DecoderConfig, frames: &[usize]) -> Option<Vec<f32>> {
-    config.eye.zip(pictures).map(|(eye, pictures)| pictures.plain(&eye, frames))
+fn plain_images(
+    pictures: Option<&Pictures>,
+    config: &DecoderConfig,
+    frames: &[usize],
+) -> models::Result<Option<Tensor>> {
+    config.eye.zip(pictures).map(|(eye, pictures)| pictures.seen(&eye, frames, None)).transpose()
 }
 
 /// The errors at some held-out frames, given plans for them. The noise is that of evaluations: the same for every model.
@@ -238,7 +245,7 @@ fn measured(
     for (at, (chunk, plans)) in frames.chunks(CHUNK).zip(plans.chunks(CHUNK)).enumerate() {
         let drawn = drawn((config, widths.actions), chunk.to_vec(), 0, u64::MAX, at * CHUNK..at * CHUNK + chunk.len());
         let (frames, noise) = drawn.on((config.chunk, widths.actions), table.device())?;
-        let images = plain_images(pictures, config, &frames);
+        let images = plain_images(pictures, config, &frames)?;
         let batch = decoder_batch(table, &frames, plans, config, images)?;
         error = error.merged(model.measure(&batch, &noise)?);
     }
@@ -256,33 +263,31 @@ impl Objective for DecoderObjective<'_> {
         let whole = self.order.batch(step);
         let places = part.range(whole.len());
         let frames = starts(&self.samples.training, &whole[places.clone()]);
-        let (config, first) = (self.model.config(), places.start);
-        let images = config.eye.zip(self.pictures);
-        let images = images.map(|(eye, pictures)| pictures.varied(&eye, &frames, self.seed, step, first));
-        let (mut plans, mut shaken) = (Vec::with_capacity(frames.len()), Vec::new());
+        let config = self.model.config();
+        let looks = config.eye.zip(self.pictures);
+        let looks = looks.map(|(eye, pictures)| pictures.looks(&eye, places.clone(), self.seed, step));
+        let shaken = shaken(self.perturb.states, self.model.widths().states, places.clone(), self.seed, step);
+        let mut plans = Vec::with_capacity(frames.len());
         for (frame, place) in frames.iter().zip(places.clone()) {
             let mut name = b"decoder perturbation".to_vec();
             name.extend(step.to_le_bytes());
             name.extend((place as u64).to_le_bytes());
             let mut generator = ChaCha8Rng::seed_from_u64(mix(self.seed, &name));
             plans.push(self.perturbed(*frame, &mut generator));
-            let noise = normal(&mut generator, self.model.widths().states);
-            shaken.extend(noise.into_iter().map(|value| value * self.perturb.states as f32));
         }
         let drawn = drawn((config, self.model.widths().actions), frames, self.seed, step, places);
-        Ok(FlowDraw { images, plans, shaken, ..drawn })
+        Ok(FlowDraw { looks, plans, shaken, ..drawn })
     }
 
     fn loss(&self, mut drawn: FlowDraw) -> models::Result<Loss> {
         let config = self.model.config();
-        let images = drawn.images.take();
+        let looks = drawn.looks.take();
         let (plans, shaken) = (std::mem::take(&mut drawn.plans), std::mem::take(&mut drawn.shaken));
         let (frames, noise) = drawn.on((config.chunk, self.model.widths().actions), self.table.device())?;
+        let images = config.eye.zip(self.pictures);
+        let images = images.map(|(eye, pictures)| pictures.seen(&eye, &frames, looks.as_deref())).transpose()?;
         let mut batch = decoder_batch(self.table, &frames, &plans, config, images)?;
-        if let Some(states) = batch.condition.states.take() {
-            let shaken = Tensor::from_vec(shaken, states.dims(), &Device::Cpu)?.to_device(self.table.device())?;
-            batch.condition.states = Some((states + shaken)?);
-        }
+        add_noise(&mut batch.condition.states, shaken)?;
         self.model.loss(&batch, &noise)
     }
 

@@ -8,12 +8,12 @@ use language::PrefixChecker;
 use models::emitter::{BeamConfig, Emitter, EmitterConfig, Symbols, WordVocabulary, best, exact_match};
 use models::training::{Loss, Objective, Part};
 use models::vocabulary::{NumberScales, Piece, SEPARATOR, UNKNOWN, Vocabulary};
-use models::{FragmentTable, Parameters};
+use models::{FragmentTable, Look, Parameters};
 use serde::{Deserialize, Serialize};
 
 use super::samples::Samples;
 use super::{Before, CHUNK, EmitterSettings, Head, HeldOutPrograms, Measure, TrainedHead, WakeData};
-use super::{every, is_finished, trained};
+use super::{add_noise, every, is_finished, shaken, trained};
 use crate::cycle::corpus::GOAL;
 use crate::error::Result;
 use crate::pictures::Pictures;
@@ -75,7 +75,7 @@ impl Head for EmitterSettings {
         let shape = EmitterShape { config, vocabulary, words, numbers };
         let precision = self.precision.on(launch.device);
         let parameters = Parameters::new(launch.device, precision, launch.seed);
-        let objective = EmitterObjective::new(&shape, self.batch.0, launch.seed, data, parameters)?;
+        let objective = EmitterObjective::new(&shape, self, launch.seed, data, parameters)?;
         if let (Some(before), Some(learned)) = (before, learned) {
             before.growth.apply(&learned.parameters.masters(), &objective.parameters, &objective.model.tables())?;
         }
@@ -92,7 +92,7 @@ impl TrainedHead for Emitter {
         let beam = BeamConfig { tokens: self.config().tokens, ..data.settings.beam };
         let mut programs = Vec::with_capacity(frames.len());
         for chunk in frames.chunks(CHUNK) {
-            let images = plain_images(data.pictures, self.config(), chunk);
+            let images = plain_images(data.pictures, self.config(), chunk)?;
             let batch = data.samples.emitter_batch(data.table, chunk, self.config(), images)?;
             let emissions = self.emit(&batch.condition, data.bound, &mut checker, &beam)?;
             programs.extend(best(&emissions));
@@ -171,7 +171,7 @@ impl Counted {
 fn token_counts(emitter: &Emitter, data: &WakeData<'_>, frames: &[usize]) -> Result<TokenCounts> {
     let mut counts = TokenCounts::default();
     for chunk in frames.chunks(CHUNK) {
-        let images = plain_images(data.pictures, emitter.config(), chunk);
+        let images = plain_images(data.pictures, emitter.config(), chunk)?;
         let batch = data.samples.emitter_batch(data.table, chunk, emitter.config(), images)?;
         let scores = emitter.token_scores(&batch)?;
         let (correct, errors) = (scores.correct.to_vec2::<f32>()?, scores.errors.to_vec2::<f32>()?);
@@ -217,25 +217,31 @@ struct EmitterObjective<'a> {
     samples: &'a Samples,
     pictures: Option<&'a Pictures>,
     order: Shuffled,
+    state_noise: f64,
     seed: u64,
 }
 
-/// One micro-batch: frames, and their images for an emitter with an eye.
+/// One micro-batch: frames, how an emitter with an eye looks at them, and what is added to standardised states.
 struct EmitterDraw {
     frames: Vec<usize>,
-    images: Option<Vec<f32>>,
+    looks: Option<Vec<Look>>,
+    shaken: Vec<f32>,
 }
 
 /// The images of some frames as they are, for an emitter with an eye.
-fn plain_images(pictures: Option<&Pictures>, config: &EmitterConfig, frames: &[usize]) -> Option<Vec<f32>> {
-    config.eye.zip(pictures).map(|(eye, pictures)| pictures.plain(&eye, frames))
+fn plain_images(
+    pictures: Option<&Pictures>,
+    config: &EmitterConfig,
+    frames: &[usize],
+) -> models::Result<Option<Tensor>> {
+    config.eye.zip(pictures).map(|(eye, pictures)| pictures.seen(&eye, frames, None)).transpose()
 }
 
 impl<'a> EmitterObjective<'a> {
     /// A new model.
     fn new(
         shape: &EmitterShape,
-        batch: usize,
+        settings: &EmitterSettings,
         seed: u64,
         data: &WakeData<'a>,
         mut parameters: Parameters,
@@ -243,8 +249,9 @@ impl<'a> EmitterObjective<'a> {
         let WakeData { table, samples, pictures, .. } = *data;
         let model =
             Emitter::new(&mut parameters.root(), &shape.config, table.widths(), shape.symbols(), &shape.numbers)?;
-        let order = Shuffled::new(&samples.training, batch, seed)?;
-        Ok(EmitterObjective { model, parameters, table, samples, pictures, order, seed })
+        let order = Shuffled::new(&samples.training, settings.batch.0, seed)?;
+        let state_noise = settings.state_noise;
+        Ok(EmitterObjective { model, parameters, table, samples, pictures, order, state_noise, seed })
     }
 }
 
@@ -259,20 +266,25 @@ impl Objective for EmitterObjective<'_> {
         let whole = self.order.batch(step);
         let places = part.range(whole.len());
         let frames = crate::prepared::starts(&self.samples.training, &whole[places.clone()]);
-        let images = self.model.config().eye.zip(self.pictures);
-        let images = images.map(|(eye, pictures)| pictures.varied(&eye, &frames, self.seed, step, places.start));
-        Ok(EmitterDraw { frames, images })
+        let looks = self.model.config().eye.zip(self.pictures);
+        let looks = looks.map(|(eye, pictures)| pictures.looks(&eye, places.clone(), self.seed, step));
+        let shaken = shaken(self.state_noise, self.model.widths().states, places, self.seed, step);
+        Ok(EmitterDraw { frames, looks, shaken })
     }
 
     fn loss(&self, drawn: EmitterDraw) -> models::Result<Loss> {
-        let EmitterDraw { frames, images } = drawn;
-        self.model.loss(&self.samples.emitter_batch(self.table, &frames, self.model.config(), images)?)
+        let EmitterDraw { frames, looks, shaken } = drawn;
+        let images = self.model.config().eye.zip(self.pictures);
+        let images = images.map(|(eye, pictures)| pictures.seen(&eye, &frames, looks.as_deref())).transpose()?;
+        let mut batch = self.samples.emitter_batch(self.table, &frames, self.model.config(), images)?;
+        add_noise(&mut batch.condition.states, shaken)?;
+        self.model.loss(&batch)
     }
 
     fn evaluate(&self) -> models::Result<BTreeMap<String, f64>> {
         let (mut nats, mut right, mut count, mut errors, mut numbers) = (0.0, 0.0, 0.0, 0.0, 0.0);
         for frames in every(&self.samples.held_out, GLANCE).chunks(CHUNK) {
-            let images = plain_images(self.pictures, self.model.config(), frames);
+            let images = plain_images(self.pictures, self.model.config(), frames)?;
             let batch = self.samples.emitter_batch(self.table, frames, self.model.config(), images)?;
             let scores = self.model.token_scores(&batch)?;
             let sum = |x: &Tensor| -> models::Result<f64> { Ok(f64::from(x.sum_all()?.to_scalar::<f32>()?)) };

@@ -13,15 +13,20 @@ mod emitter;
 mod head;
 mod samples;
 
+use std::ops::Range;
 use std::path::Path;
 
+use candle_core::{Device, Tensor};
 use dataset::FragmentIndex;
 use models::FragmentTable;
 use models::decoder::DecoderConfig;
 use models::emitter::{BeamConfig, EmitterConfig, WordVocabulary};
+use models::noise::{mix, normal};
 use models::training::checkpoint::MODEL;
 use models::training::{Objective, Outcome, TrainConfig, train};
 use models::vocabulary::{BoundVocabulary, Growth, Piece, Vocabulary};
+use rand::SeedableRng as _;
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use skills::SkillAlphabet;
 
@@ -45,7 +50,7 @@ use crate::trained::{Launch, Phase, Record};
 const CHUNK: usize = 64;
 
 /// How the emitter is trained.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EmitterSettings {
     /// The model.
@@ -56,6 +61,16 @@ pub struct EmitterSettings {
     pub batch: Batch,
     /// The precision of products.
     pub precision: PrecisionChoice,
+    /// States are off by this deviation in training, in deviations of the state: where the robot is must not tell by itself
+    /// what comes next.
+    pub state_noise: f64,
+}
+
+impl Default for EmitterSettings {
+    fn default() -> Self {
+        let (model, train, batch, precision) = Default::default();
+        EmitterSettings { model, train, batch, precision, state_noise: 0.02 }
+    }
 }
 
 /// How the decoder is trained.
@@ -64,6 +79,9 @@ pub struct EmitterSettings {
 pub struct DecoderSettings {
     /// The model.
     pub model: DecoderConfig,
+    /// Whether the eye of a decoder that reads programs is open. The emitter has seen the images already and says where to go; a
+    /// decoder that sees nothing else than the robot's state learns to go there and nothing more.
+    pub sees_with_programs: bool,
     /// The trainer.
     pub train: TrainConfig,
     /// Frames in a step.
@@ -103,6 +121,9 @@ pub struct WakeSettings {
     pub emitter: EmitterSettings,
     /// The decoder.
     pub decoder: DecoderSettings,
+    /// Whether the heads also learn from the held-out episodes: for a policy that a simulator or a robot judges, which needs every
+    /// demonstration. The figures of held-out frames are then of frames that the heads have seen, and say so.
+    pub train_on_all: bool,
     /// How programs are searched for when a policy is evaluated.
     pub beam: BeamConfig,
     /// Held-out frames, evenly chosen, at which token accuracy is measured.
@@ -116,6 +137,7 @@ impl Default for WakeSettings {
         WakeSettings {
             emitter: EmitterSettings::default(),
             decoder: DecoderSettings::default(),
+            train_on_all: false,
             beam: BeamConfig::default(),
             judged: 4096,
             emitted: 256,
@@ -166,6 +188,8 @@ pub struct WakeData<'a> {
     pub demonstrations: &'a Demonstrations,
     /// The images, for heads with an eye.
     pub pictures: Option<&'a Pictures>,
+    /// Whether there are programs; otherwise the decoder reads the instruction.
+    pub has_programs: bool,
     /// How phase B is run.
     pub settings: &'a WakeSettings,
 }
@@ -193,6 +217,9 @@ impl WakeData<'_> {
         for head in policy {
             all.extend(head.measures(self, &held_out)?);
         }
+        if self.settings.train_on_all {
+            all.iter_mut().for_each(|measure| measure.note = format!("ON TRAINING FRAMES; {}", measure.note));
+        }
         Ok(all)
     }
 
@@ -209,6 +236,9 @@ impl WakeData<'_> {
 
     /// What a model of this data records about itself.
     fn record<M>(&self, phase: Phase, model: M, batch: usize, precision: models::Precision, seed: u64) -> Record<M> {
+        let split = &self.prepared.split;
+        let more = if self.settings.train_on_all { split.held_out.as_slice() } else { &[] };
+        let seen = [split.train.as_slice(), more].concat();
         Record {
             phase,
             model,
@@ -220,7 +250,7 @@ impl WakeData<'_> {
             teacher: None,
             source: self.prepared.source.record(),
             split: self.prepared.split.clone(),
-            seen: self.prepared.contents(&self.prepared.split.train).into_iter().collect(),
+            seen: self.prepared.contents(&seen).into_iter().collect(),
             seed,
         }
     }
@@ -230,6 +260,26 @@ impl WakeData<'_> {
 fn every(index: &FragmentIndex, most: usize) -> Vec<usize> {
     let step = index.len().div_ceil(most.max(1)).max(1);
     index.iter().step_by(step).map(|(_, fragment)| fragment.frames.start).collect()
+}
+
+/// What is added to the standardised states of a batch: a function of seed, `step` and the places in the global batch.
+fn shaken(deviation: f64, states: usize, places: Range<usize>, seed: u64, step: u64) -> Vec<f32> {
+    let own = |place: usize| {
+        let mut name = b"state noise".to_vec();
+        name.extend(step.to_le_bytes());
+        name.extend((place as u64).to_le_bytes());
+        normal(&mut ChaCha8Rng::seed_from_u64(mix(seed, &name)), states)
+    };
+    places.flat_map(own).map(|value| value * deviation as f32).collect()
+}
+
+/// Adds noise to states, `[B, S]`.
+fn add_noise(states: &mut Option<Tensor>, noise: Vec<f32>) -> models::Result<()> {
+    if let Some(states) = states {
+        let noise = Tensor::from_vec(noise, states.dims(), &Device::Cpu)?.to_device(states.device())?;
+        *states = (&*states + noise)?;
+    }
+    Ok(())
 }
 
 /// Trains to the last step.

@@ -6,12 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use candle_core::{Device, Tensor};
+use candle_core::Tensor;
 use dataset::{EpisodeId, FragmentIndex};
 use models::decoder::{self, DecoderBatch, DecoderConfig, term_tensor};
 use models::emitter::{self, EmitterBatch, EmitterConfig, WordVocabulary, token_tensor, word_tensor};
 use models::vocabulary::{BoundVocabulary, EOS, Encoded, NumberScales, Piece, SEPARATOR, Vocabulary};
-use models::{EyeConfig, FragmentTable};
+use models::FragmentTable;
 use skills::{Position, SkillAlphabet};
 
 use crate::cycle::corpus::{PlanTerms, Written};
@@ -52,9 +52,10 @@ struct Target {
 }
 
 impl Samples {
-    /// Programs as pieces of a vocabulary.
+    /// Programs as pieces of a vocabulary; `on_all` to learn from the held-out episodes as well.
     pub fn new(
         prepared: &Prepared,
+        on_all: bool,
         demonstrations: &Demonstrations,
         written: &mut Written,
         alphabet: &SkillAlphabet,
@@ -93,7 +94,12 @@ impl Samples {
         nothing.pop();
         let spans = prepared.source.dataset.spans();
         let index = |episodes: &[EpisodeId]| FragmentIndex::new(spans, episodes, 1, 1);
-        let (training, held_out) = (index(&prepared.split.train)?, index(&prepared.split.held_out)?);
+        let mut learned = prepared.split.train.clone();
+        if on_all {
+            learned.extend(&prepared.split.held_out);
+            learned.sort_unstable();
+        }
+        let (training, held_out) = (index(&learned)?, index(&prepared.split.held_out)?);
         Ok(Samples { training, held_out, targets, target_of, nothing, positions, instructions, instruction_of })
     }
 
@@ -176,7 +182,7 @@ impl Samples {
         table: &FragmentTable,
         frames: &[usize],
         config: &EmitterConfig,
-        images: Option<Vec<f32>>,
+        images: Option<Tensor>,
     ) -> models::Result<EmitterBatch> {
         let seen = Seen::new(table, frames)?;
         let instructions: Vec<Vec<u32>> =
@@ -189,7 +195,7 @@ impl Samples {
                 words,
                 features: seen.features,
                 states: Some(seen.states),
-                images: image_tensor(config.eye, images, frames.len(), table.device())?,
+                images,
             },
             tokens: token_tensor(&targets, table.device())?,
         })
@@ -202,7 +208,7 @@ pub(super) fn decoder_batch(
     frames: &[usize],
     plans: &[Vec<Piece>],
     config: &DecoderConfig,
-    images: Option<Vec<f32>>,
+    images: Option<Tensor>,
 ) -> models::Result<DecoderBatch> {
     let seen = Seen::new(table, frames)?;
     let (actions, counted) = table.chunks(frames, config.chunk)?;
@@ -212,7 +218,7 @@ pub(super) fn decoder_batch(
             terms,
             features: seen.features,
             states: Some(seen.states),
-            images: image_tensor(config.eye, images, frames.len(), table.device())?,
+            images,
         },
         actions,
         counted,
@@ -242,16 +248,6 @@ fn refine(target: &mut Encoded, on_grid: &Encoded, exact: &[Piece]) {
             target.pieces[vector].copy_from_slice(&exact[place]);
         }
     }
-}
-
-/// Images on the device, for a head with an eye.
-fn image_tensor(
-    eye: Option<EyeConfig>,
-    images: Option<Vec<f32>>,
-    count: usize,
-    device: &Device,
-) -> models::Result<Option<Tensor>> {
-    eye.zip(images).map(|(eye, images)| eye.tensor(images, count, device)).transpose()
 }
 
 /// What is seen at some frames: `[B, F]` and `[B, S]`.

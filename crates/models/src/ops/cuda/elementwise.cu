@@ -1,4 +1,4 @@
-// Layer normalisation, bias with activation, column sums and AdamW: each one pass over memory.
+// Layer normalisation, bias with activation, column sums, sums of rows, images and AdamW: each one pass over memory.
 //
 // Compiled by NVRTC for one activation type (-DBF16 or not) and one row width (-DWIDTH=n). No header is needed, so no CUDA
 // toolkit is needed where the program runs. Sums are f32; partial sums are merged in a fixed order, so results repeat.
@@ -348,4 +348,48 @@ extern "C" __global__ void adamw(const Entry *entries, const Place *places, cons
             entry.working[at] = rounded;
         }
     }
+}
+
+// out[sample, row] = Σ over lists of x[sample, lists[list, row]]; an index of `places` or more is a row of zeros.
+#if WIDTH % FULL == 0
+#define ROW_TAKES FULL
+#else
+#define ROW_TAKES 1
+#endif
+extern "C" __global__ void gather_rows(const scalar *x, const u32 *lists, scalar *out, int count, int rows, int places) {
+    const int packs = WIDTH / ROW_TAKES;
+    const int at = blockIdx.x * blockDim.x + threadIdx.x;
+    if (at >= rows * packs) return;
+    const int row = at / packs, column = (at % packs) * ROW_TAKES;
+    const long long sample = blockIdx.y;
+    const scalar *from = x + sample * places * WIDTH + column;
+    float sums[ROW_TAKES];
+#pragma unroll
+    for (int lane = 0; lane < ROW_TAKES; lane++) sums[lane] = 0.f;
+    for (int list = 0; list < count; list++) {
+        const u32 place = lists[list * rows + row];
+        if (place >= (u32)places) continue;
+        const Pack<ROW_TAKES> pack = *(const Pack<ROW_TAKES> *)(from + (long long)place * WIDTH);
+#pragma unroll
+        for (int lane = 0; lane < ROW_TAKES; lane++) sums[lane] += widen(pack.values[lane]);
+    }
+    Pack<ROW_TAKES> pack;
+#pragma unroll
+    for (int lane = 0; lane < ROW_TAKES; lane++) pack.values[lane] = narrow(sums[lane]);
+    *(Pack<ROW_TAKES> *)(out + (sample * rows + row) * WIDTH + column) = pack;
+}
+
+// Images of side² pixels of three bytes as patches of WIDTH = 3·patch² numbers around zero. Image i is number rows[i], shifted
+// by looks[i, 0..2] pixels, times a gain, plus an offset for each colour.
+extern "C" __global__ void see(const unsigned char *pixels, const u32 *rows, const float *looks, scalar *out, int side, int patch) {
+    const int at = blockIdx.x * blockDim.x + threadIdx.x;
+    if (at >= side * side * 3) return;
+    const long long image = blockIdx.y;
+    const float *look = looks + image * 6;
+    const int place = at / WIDTH, number = at % WIDTH, grid = side / patch;
+    const int down = number / (patch * 3), right = number / 3 % patch, colour = number % 3;
+    const int y = min(max(place / grid * patch + down - (int)look[1], 0), side - 1);
+    const int x = min(max(place % grid * patch + right - (int)look[0], 0), side - 1);
+    const float value = pixels[((long long)rows[image] * side * side + y * side + x) * 3 + colour];
+    out[image * side * side * 3 + at] = narrow(value * (look[2] / 255.f) + (look[3 + colour] - 0.5f * look[2]));
 }

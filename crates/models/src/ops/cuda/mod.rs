@@ -13,7 +13,9 @@
 
 pub(super) mod attention;
 pub(super) mod bias_activation;
+pub(super) mod gather;
 pub(super) mod layer_norm;
+pub(super) mod see;
 pub(super) mod update;
 
 use std::collections::BTreeMap;
@@ -207,7 +209,9 @@ fn address(device: &CudaDevice, tensor: &Tensor) -> Result<u64> {
         CudaStorageSlice::F32(slice) => slice.device_ptr(&stream).0,
         CudaStorageSlice::BF16(slice) => slice.device_ptr(&stream).0,
         CudaStorageSlice::I64(slice) => slice.device_ptr(&stream).0,
-        _ => return Err(Error::Msg(format!("kernels take f32, bf16 and i64, not {:?}", tensor.dtype()))),
+        CudaStorageSlice::U32(slice) => slice.device_ptr(&stream).0,
+        CudaStorageSlice::U8(slice) => slice.device_ptr(&stream).0,
+        _ => return Err(Error::Msg(format!("kernels take f32, bf16, i64, u32 and u8, not {:?}", tensor.dtype()))),
     };
     Ok(base + (layout.start_offset() * tensor.dtype().size_in_bytes()) as u64)
 }
