@@ -77,7 +77,10 @@ impl Made {
 
     fn arm(&self, arm: Option<&str>) -> Result<RunPolicy> {
         let arm = arm.map(str::to_owned);
-        RunPolicy::load(&self.out(), &PolicyOptions { device: Device::Cpu, weights: None, replan: 5, emission: Emission::Call, arm })
+        RunPolicy::load(
+            &self.out(),
+            &PolicyOptions { device: Device::Cpu, weights: None, replan: 5, emission: Emission::Call, arm },
+        )
     }
 
     /// What a client sees at a frame of the dataset.
@@ -119,7 +122,7 @@ fn a_served_run_answers_as_its_evaluation_does_and_executes_programs() {
 
 #[test]
 fn a_policy_with_an_eye_sees_images_as_in_its_evaluation_and_can_be_served_without_programs() {
-    let eye = EyeConfig { side: 32, width: 4, keypoints: 3, ..EyeConfig::default() };
+    let eye = EyeConfig { side: 32, width: 4, stages: 2, blocks: 1, grid: 2, keypoints: 3, ..EyeConfig::default() };
     let made = Made::new(Some(eye));
     let mut policy = made.policy();
     assert_eq!(policy.about().cameras.len(), 2);
