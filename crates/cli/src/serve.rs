@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dataset::Frame;
 use experiments::cycle::driver::SKILLS;
-use experiments::policy::{Asked, Decision, Emission, Observation, PolicyOptions, Refusal, RunPolicy};
+use experiments::policy::{Asked, Decision, Emission, Executor, Observation, PolicyOptions, Refusal, RunPolicy};
 use models::DeviceChoice;
 use server::policy::{ActiveSkill, ClientId};
 use server::{Config, Metadata, Notice, Policy, PolicyError, Reply, Request, ServerError, Status, Task, serve};
@@ -47,6 +47,10 @@ pub(crate) struct ServeArgs {
     /// When programs are written: at each `request`, which corrects targets on the way, or when a `call` has ended
     #[arg(long, value_name = "WHEN", default_value = "request")]
     pub(crate) emit: Emit,
+    /// What turns programs into actions: the trained `decoder`, or a `controller` without learned weights that drives the robot
+    /// to the targets of the program
+    #[arg(long, value_name = "WHAT", default_value = "decoder")]
+    pub(crate) execute: Execute,
     /// Policy to serve, by its folder in the run: `with` (the library), `t1` (without a library), `no_programs` [default:
     /// `with`, or the last one of the loop]
     #[arg(long, value_name = "NAME")]
@@ -92,6 +96,22 @@ impl Emit {
     }
 }
 
+/// What turns programs into actions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Execute {
+    Decoder,
+    Controller,
+}
+
+impl Execute {
+    pub(crate) fn executor(self) -> Executor {
+        match self {
+            Execute::Decoder => Executor::Decoder,
+            Execute::Controller => Executor::Controller,
+        }
+    }
+}
+
 /// Serves the policy of a run until Ctrl-C.
 pub(crate) fn run(options: &ServeArgs) -> Result<(), Failure> {
     checked(&options.run)?;
@@ -104,6 +124,7 @@ pub(crate) fn run(options: &ServeArgs) -> Result<(), Failure> {
             weights: options.weights.clone(),
             replan: options.replan as usize,
             emission: options.emit.emission(),
+            executor: options.execute.executor(),
             arm: options.arm.clone(),
         },
     )?;

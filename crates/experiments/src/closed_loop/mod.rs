@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::report::{Latency, LoopReport, TaskScore, Totals, markdown};
 use crate::error::{Error, Result};
-use crate::policy::{Emission, POLICY};
+use crate::policy::{Emission, Executor, POLICY};
 
 /// The folder of evaluations in the directory of a run.
 pub const CLOSED_LOOP: &str = "closed_loop";
@@ -46,6 +46,9 @@ pub struct LoopSettings {
     /// When the policy of a run writes programs; none for other servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emission: Option<Emission>,
+    /// What turned programs into actions; none for other servers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executor: Option<Executor>,
     /// Who answers.
     pub policy: Answering,
 }

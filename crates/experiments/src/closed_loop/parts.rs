@@ -118,6 +118,7 @@ mod tests {
             camera: 128,
             seed: 9_000_000,
             emission: None,
+            executor: None,
             policy: Answering::Run("abc".to_owned()),
         }
     }

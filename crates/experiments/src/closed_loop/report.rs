@@ -239,6 +239,7 @@ mod tests {
             camera: 128,
             seed: 9_000_000,
             emission: None,
+            executor: None,
             policy: Answering::Run("abc".to_owned()),
         };
         let tasks = BTreeMap::from([(0, "turn on the stove".to_owned()), (4, "open|close".to_owned())]);

@@ -9,7 +9,7 @@
 
 use language::{Signature, TermId, TermStore, Token, evaluate, term_of};
 use models::vocabulary::{BoundVocabulary, Encoded, Piece, SEPARATOR};
-use skills::{Argument, Control, Position, SkillAlphabet, SkillCall};
+use skills::{ActionLayout, Argument, Control, Group, Position, SkillAlphabet, SkillCall};
 
 use crate::error::{Error, Result};
 
@@ -20,27 +20,28 @@ pub(crate) struct Plan {
     pub(crate) pieces: Vec<Piece>,
     /// For each vector of the motion where it begins among the pieces, and the group whose target it is.
     targets: Vec<(usize, usize)>,
+    /// The motion as calls.
+    pub(crate) calls: Vec<SkillCall>,
 }
 
 impl Plan {
     /// A plan of some calls.
     pub(crate) fn new(encoded: Encoded, alphabet: &SkillAlphabet, calls: &[SkillCall]) -> Plan {
-        // Positions of groups that are commanded by positions are commands in demonstrations, and measured when a policy runs:
-        // their targets stay as they are.
-        let is_measured = |group: usize| {
-            let group = &alphabet.layout.groups[group];
-            group.control == Control::Relative && !group.states.is_empty()
-        };
         let groups = calls.iter().flat_map(|call| {
             let groups = alphabet.skills.get(call.skill.0).map_or(&[][..], |skill| &skill.arguments);
-            let is_position =
-                move |group: usize, argument: &Argument| matches!(argument, Argument::To(_)) && is_measured(group);
+            let is_position = move |group: usize, argument: &Argument| {
+                matches!(argument, Argument::To(_)) && is_measured(&alphabet.layout.groups[group])
+            };
             groups.iter().zip(&call.arguments).map(move |(group, argument)| (*group, is_position(*group, argument)))
         });
         let motion = encoded.pieces.iter().position(|piece| piece.id == SEPARATOR).unwrap_or(encoded.pieces.len());
         let starts = (motion..encoded.pieces.len()).filter(|at| encoded.is_number[*at] && encoded.is_start[*at]);
         let targets = starts.zip(groups).filter(|(_, (_, is_position))| *is_position);
-        Plan { targets: targets.map(|(at, (group, _))| (at, group)).collect(), pieces: encoded.pieces }
+        Plan {
+            targets: targets.map(|(at, (group, _))| (at, group)).collect(),
+            pieces: encoded.pieces,
+            calls: calls.to_vec(),
+        }
     }
 
     /// What the decoder reads when the robot is at a position: every target that can be measured as the distance that is left.
@@ -68,15 +69,17 @@ pub(crate) struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    /// The plan of an emitted program, of which `position` is where it begins. A motion that is no row of skills is left out.
-    pub(crate) fn of_pieces(&self, emitted: &[Piece], position: &Position) -> Result<Plan> {
+    /// The plan of an emitted program, of which `position` is where it begins, and whose first calls are `over`. A motion that is
+    /// no row of skills is left out.
+    pub(crate) fn of_pieces(&self, emitted: &[Piece], position: &Position, over: usize) -> Result<Plan> {
         let mut programs = self.bound.decode(emitted).into_iter();
         let mut store = self.store.clone();
         let task = self.term(&mut store, programs.next())?;
         let motion = self.term(&mut store, programs.next())?;
         let trace = evaluate(&mut store, self.signature, motion).unwrap_or_default();
         let calls = self.alphabet.calls_of_trace(&store, &trace).unwrap_or_default();
-        self.encoded(&mut store, task, &anchored(self.alphabet, &calls, position)?)
+        let calls = anchored(self.alphabet, &calls, position)?;
+        self.encoded(&mut store, task, &calls[over.min(calls.len())..])
     }
 
     /// The plan of some calls that belong to no task.
@@ -109,6 +112,17 @@ pub(crate) fn anchored(alphabet: &SkillAlphabet, calls: &[SkillCall], position: 
         exact.advance(&mut position, call)?;
     }
     Ok(anchored)
+}
+
+/// Whether the state says where a group is that is commanded by changes. Positions of groups that are commanded by positions are
+/// commands in demonstrations, and measured when a policy runs: their targets stay as they are.
+pub(crate) fn is_measured(group: &Group) -> bool {
+    group.control == Control::Relative && !group.states.is_empty()
+}
+
+/// The columns of states that a plan makes superfluous: it says how far every target is, which holds anywhere.
+pub(crate) fn hidden_states(layout: &ActionLayout) -> Vec<usize> {
+    layout.groups.iter().filter(|group| is_measured(group)).flat_map(|group| group.states.iter().copied()).collect()
 }
 
 /// A program that does nothing.

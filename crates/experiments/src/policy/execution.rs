@@ -9,7 +9,7 @@
 
 use clustering::Points;
 use serde::{Deserialize, Serialize};
-use skills::{ActionLayout, Argument, Control, Episode, Position, SkillAlphabet, SkillCall};
+use skills::{ActionLayout, Argument, Control, Episode, Position, REACHED, SkillAlphabet, SkillCall, UnderWay};
 
 use models::vocabulary::Piece;
 
@@ -19,8 +19,12 @@ use crate::cycle::plan::Plan as Executed;
 /// A call takes at most so many times its usual steps.
 const PATIENCE: f64 = 2.0;
 
-/// A program is kept for so many requests if it has no calls of skills, was written again without a change, or begins with
-/// a call whose target is already reached: the emitter has just seen this position and would write the same program again.
+/// A call whose usual time is over has ended if the robot comes nearer to the target by less than this between two requests, in
+/// steps of the grid: something holds it.
+const STALLED: f64 = 0.3;
+
+/// A program is kept for so many requests if it has no calls of skills, or was written again without a change and there is nothing
+/// after it: the emitter has just seen this position and would write the same program again.
 const KEPT: u64 = 4;
 
 /// A group that moves so many times farther than it usually does between two requests was moved by somebody: an episode
@@ -62,6 +66,10 @@ pub(super) struct Execution {
     call: Option<SkillCall>,
     /// How far the active call was from its target when it began.
     distance: Option<f64>,
+    /// The same at the last request.
+    left: Option<f64>,
+    /// The last call that has ended.
+    finished: Option<SkillCall>,
     /// Requests since the active call began.
     requests: u64,
     /// Requests during which the call does not count as ended.
@@ -81,6 +89,17 @@ pub enum Emission {
     Request,
     /// When the active call has ended.
     Call,
+}
+
+/// What turns the calls of a program into actions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Executor {
+    /// The decoder (LCAD).
+    #[default]
+    Decoder,
+    /// A controller without learned weights, which drives every group of the robot to its target.
+    Controller,
 }
 
 /// What must be done before actions are decoded.
@@ -135,6 +154,8 @@ impl Execution {
             written: false,
             call: None,
             distance: None,
+            left: None,
+            finished: None,
             requests: 0,
             kept: 0,
             last: None,
@@ -159,7 +180,9 @@ impl Execution {
         if self.written {
             self.requests += 1;
             let has_ended = self.requests > self.kept && self.has_ended(body, position);
+            self.left = self.call.as_ref().and_then(|call| body.alphabet.left(call, position));
             if has_ended {
+                self.finished = self.call.take();
                 self.finish_call();
             } else if body.rhythm.emission == Emission::Call || self.is_given_motion() {
                 return Need::Nothing;
@@ -178,7 +201,14 @@ impl Execution {
         }
     }
 
-    /// A program was written for this request.
+    /// How many calls at the beginning of a program, written for this request, are over: where one call ends and the next one
+    /// begins, a robot looks the same, and the emitter may write the call again that has just ended.
+    pub(super) fn over(&self, body: &Body<'_>, motion: &Written) -> usize {
+        let is_again = self.finished.is_some() && body.is_same(self.finished.as_ref(), motion.calls.first());
+        usize::from(body.rhythm.emission == Emission::Call && is_again && motion.calls.len() > 1)
+    }
+
+    /// A program was written for this request, and its first calls are over.
     pub(super) fn begin(
         &mut self,
         body: &Body<'_>,
@@ -186,12 +216,13 @@ impl Execution {
         executed: Executed,
         task: Written,
         motion: Written,
+        over: usize,
     ) {
         let (before, now) = (self.motion.calls.get(self.active), motion.calls.first());
         let is_same = self.written && body.is_same(before, now);
         let goes_on = self.written && before.map(|call| call.skill) == now.map(|call| call.skill);
         let (requests, distance) = (self.requests, self.distance);
-        (self.executed, self.task, self.motion, self.active) = (executed, task, motion, 0);
+        (self.executed, self.task, self.motion, self.active) = (executed, task, motion, over);
         self.begin_call(body, position);
         if body.rhythm.emission == Emission::Request {
             // The same skill with a corrected target is the call that is under way; the emitter is asked again in any case.
@@ -201,8 +232,7 @@ impl Execution {
             self.kept = 0;
             return;
         }
-        let is_reached = self.distance.is_some_and(|distance| distance <= 1.0);
-        self.kept = if is_same || is_reached || self.motion.calls.is_empty() { KEPT } else { 0 };
+        self.kept = if (is_same && over == 0) || self.motion.calls.is_empty() { KEPT } else { 0 };
     }
 
     /// The next calls of the client's program are what the decoder reads.
@@ -217,10 +247,16 @@ impl Execution {
         self.kept = 0;
     }
 
+    /// How far the active call is.
+    pub(super) fn under_way(&self, body: &Body<'_>) -> UnderWay {
+        let steps = self.requests as f64 * body.rhythm.replan.max(1) as f64;
+        UnderWay { steps, began_there: self.distance.is_none_or(|whole| whole <= REACHED) }
+    }
+
     /// How much of the active call is done.
     pub(super) fn progress(&self, body: &Body<'_>, position: &Position) -> Option<f64> {
-        let (whole, left) = (self.distance?, body.distance(self.call.as_ref()?, position)?);
-        Some(if whole <= 1.0 { 1.0 } else { (1.0 - left / whole).clamp(0.0, 1.0) })
+        let (whole, left) = (self.distance?, body.alphabet.left(self.call.as_ref()?, position)?);
+        Some(if whole <= REACHED { 1.0 } else { (1.0 - left / whole).clamp(0.0, 1.0) })
     }
 
     /// Whether the active step of a client's program says by itself how to move.
@@ -235,19 +271,23 @@ impl Execution {
         let on_grid = body.alphabet.position_on_grid(position);
         let call = self.motion.calls.get(self.active);
         self.call = call.and_then(|call| body.alphabet.anchored(call, &on_grid).ok());
-        self.distance = self.call.as_ref().and_then(|call| body.distance(call, position));
+        self.distance = self.call.as_ref().and_then(|call| body.alphabet.left(call, position));
+        self.left = self.distance;
     }
 
     fn has_ended(&self, body: &Body<'_>, position: &Position) -> bool {
         let Some(call) = &self.call else { return true };
-        let left = body.distance(call, position);
-        if left.is_some_and(|left| left <= 1.0) {
-            return true;
-        }
         let taken = self.requests as f64 * body.rhythm.replan.max(1) as f64;
         let usual = body.alphabet.skills.get(call.skill.0).map_or(0.0, |skill| skill.duration.steps);
-        // Without a target that can be seen, time alone tells.
-        taken >= usual * if left.is_some() { PATIENCE } else { 1.0 }
+        // Without a target that can be seen, or if the robot was there from the beginning (it closes its gripper), time alone
+        // tells.
+        let (Some(left), true) =
+            (body.alphabet.left(call, position), self.distance.is_some_and(|whole| whole > REACHED))
+        else {
+            return taken >= usual;
+        };
+        let is_stalled = self.left.is_some_and(|before| left > before - STALLED);
+        left <= REACHED || (taken >= usual && is_stalled) || taken >= usual * PATIENCE
     }
 
     /// The active call has ended: on to the next call or the next step.
@@ -310,21 +350,6 @@ impl Body<'_> {
         };
         let pairs = one.arguments.iter().zip(&other.arguments).zip(&skill.arguments);
         pairs.into_iter().all(|(pair, group)| near(pair, &self.alphabet.grids[*group]))
-    }
-
-    /// How far groups are from the targets of a call, in steps of the grid; `None` if no target can be seen.
-    fn distance(&self, call: &SkillCall, position: &Position) -> Option<f64> {
-        let alphabet = self.alphabet;
-        let groups = &alphabet.skills.get(call.skill.0)?.arguments;
-        let mut most = None;
-        for (group, argument) in groups.iter().zip(&call.arguments) {
-            let (Argument::To(target), true) = (argument, is_seen(&alphabet.layout.groups[*group])) else { continue };
-            let places = target.iter().zip(&position[*group]).zip(&alphabet.grids[*group]);
-            let steps =
-                places.filter(|(_, grid)| **grid > 0.0).map(|((target, now), grid)| (target - now).abs() / grid);
-            most = Some(steps.fold(most.unwrap_or(0.0), f64::max));
-        }
-        most
     }
 }
 

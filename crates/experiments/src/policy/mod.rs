@@ -36,7 +36,7 @@ use models::{EyeConfig, Look, Scales, Widths, WorldModel};
 use serde_json::Value;
 use skills::Position;
 
-pub use self::execution::Emission;
+pub use self::execution::{Emission, Executor};
 use self::execution::{Execution, Need, Plan, Rhythm};
 pub use self::record::{POLICY, PolicyRecord, TaskRecord};
 pub use self::tongue::Refusal;
@@ -44,7 +44,7 @@ use self::tongue::{Step, Tongue, Written};
 use self::vision::Vision;
 pub use self::vision::WEIGHTS;
 use crate::cycle::annotation::RunSkills;
-use crate::cycle::wake::noise_at;
+use crate::cycle::wake::{noise_at, without_positions};
 use crate::error::{Error, Result};
 use crate::pictures::resampled;
 use crate::run_dir::{CONFIG, read_json};
@@ -67,6 +67,8 @@ pub struct PolicyOptions {
     pub replan: usize,
     /// When the emitter writes the program of an episode.
     pub emission: Emission,
+    /// What turns programs into actions.
+    pub executor: Executor,
     /// Which of the run's policies: the name of its folder, such as `with`, `t1` (without a library) or `no_programs`. By
     /// default the one with the library, or the last one of the loop.
     pub arm: Option<String>,
@@ -159,6 +161,7 @@ pub struct RunPolicy {
     /// Names of skills for people.
     readable: BTreeMap<String, String>,
     rhythm: Rhythm,
+    executor: Executor,
     episodes: BTreeMap<u64, Execution>,
 }
 
@@ -175,7 +178,7 @@ impl RunPolicy {
     /// # Errors
     /// If the run is not finished, or its files do not belong together.
     pub fn load(run: &Path, options: &PolicyOptions) -> Result<RunPolicy> {
-        let PolicyOptions { device, weights, replan, emission, arm } = options;
+        let PolicyOptions { device, weights, replan, emission, executor, arm } = options;
         let config: Value = read_json(&run.join(CONFIG))?;
         let RunSkills { alphabet, annotation, .. } = RunSkills::load(run)?;
         let folder = folder(run, arm.as_deref())?;
@@ -202,6 +205,12 @@ impl RunPolicy {
             None => Vision::open(&source, widths.features, weights.as_deref(), record.encoder.as_deref(), device)?,
         };
         let tongue = Tongue::load(run, alphabet, &trained.model.vocabulary, &record.tasks)?;
+        if *executor == Executor::Controller && !(emitter.is_some() && tongue.alphabet.can_follow()) {
+            return Err(Error::Mismatch(
+                "this policy needs its decoder: the controller follows programs, and only where states say where the robot is"
+                    .to_owned(),
+            ));
+        }
         let setting = |place: &str| config.pointer(&format!("/settings/{place}")).cloned().unwrap_or(Value::Null);
         let beam: BeamConfig = serde_json::from_value(setting("wake/beam")).unwrap_or_default();
         let horizon = setting("cycle/horizon_segments").as_u64().unwrap_or(1) as usize;
@@ -235,6 +244,7 @@ impl RunPolicy {
             tongue,
             readable: readable.collect(),
             rhythm: Rhythm { replan: (*replan).max(1), horizon, emission: *emission },
+            executor: *executor,
             episodes: BTreeMap::new(),
         })
     }
@@ -328,7 +338,10 @@ impl RunPolicy {
             batch.iter().map(|one| body.position(&one.state)).collect()
         };
         let rewritten = clock.time("emitter", || self.write(batch, &seen, &positions))?;
-        let chunks = clock.time("decoder", || self.decode(batch, &positions, &seen))?;
+        let chunks = clock.time("decoder", || match self.executor {
+            Executor::Decoder => self.decode(batch, &positions, &seen),
+            Executor::Controller => self.follow(batch, &positions),
+        })?;
         let returns = match self.world.is_some() {
             true => clock.time("return", || self.returns(&seen, &chunks))?,
             false => vec![None; batch.len()],
@@ -400,7 +413,7 @@ impl RunPolicy {
                 Need::Emission { words: instruction, beginning } => {
                     let Some(writer) = &self.writer else {
                         let plan = self.tongue.instruction_plan(&instruction)?;
-                        execution.begin(&body, &positions[row], plan, Written::default(), Written::default());
+                        execution.begin(&body, &positions[row], plan, Written::default(), Written::default(), 0);
                         continue;
                     };
                     rows.push(row);
@@ -421,11 +434,12 @@ impl RunPolicy {
         for (row, emission) in rows.into_iter().zip(emissions) {
             let best = emission.hypotheses.into_iter().next();
             let (pieces, programs) = best.map(|best| (best.pieces, best.programs)).unwrap_or_default();
-            let plan = self.tongue.planner().of_pieces(&pieces, &positions[row])?;
             let mut programs = programs.iter().map(|tokens| self.tongue.written(tokens));
             let (task, motion) = (programs.next().unwrap_or_default(), programs.next().unwrap_or_default());
             if let Some(execution) = self.episodes.get_mut(&batch[row].client) {
-                execution.begin(&body, &positions[row], plan, task, motion);
+                let over = execution.over(&body, &motion);
+                let plan = self.tongue.planner().of_pieces(&pieces, &positions[row], over)?;
+                execution.begin(&body, &positions[row], plan, task, motion, over);
             }
             rewritten[row] = true;
         }
@@ -442,11 +456,28 @@ impl RunPolicy {
         };
         let plans: Vec<Vec<Piece>> = batch.iter().zip(positions).map(plan).collect();
         let terms = term_tensor(&plans, config.tokens, &self.device)?;
-        let Seen { features, states, images } = seen.clone();
+        let Seen { features, mut states, images } = seen.clone();
+        if !config.positions {
+            states = without_positions(&states, &self.tongue.alphabet.layout)?;
+        }
         let condition = decoder::Condition { terms, features, states: Some(states), images };
         let noise = noise_at((config, actions), 0).repeat(batch.len());
         let noise = Tensor::from_vec(noise, (batch.len(), config.chunk, actions), &Device::Cpu)?;
         Ok(self.decoder.sample(&condition, &noise.to_device(&self.device)?)?)
+    }
+
+    /// The same without the decoder.
+    fn follow(&self, batch: &[&Observation], positions: &[Position]) -> Result<Tensor> {
+        let body = self.rhythm.body(&self.tongue.alphabet);
+        let mut values: Vec<f32> = Vec::new();
+        for (one, position) in batch.iter().zip(positions) {
+            let Some(own) = self.episodes.get(&one.client) else { continue };
+            let rows =
+                self.tongue.alphabet.follow(&own.executed.calls, position, own.under_way(&body), self.about.chunk)?;
+            values.extend(rows.into_iter().map(|value| value as f32));
+        }
+        self.scales.actions.apply(&mut values);
+        Ok(Tensor::from_vec(values, (batch.len(), self.about.chunk, self.about.widths.actions), &self.device)?)
     }
 
     /// What the world model expects after the first action of each chunk.

@@ -79,7 +79,14 @@ impl Made {
         let arm = arm.map(str::to_owned);
         RunPolicy::load(
             &self.out(),
-            &PolicyOptions { device: Device::Cpu, weights: None, replan: 5, emission: Emission::Call, arm },
+            &PolicyOptions {
+                device: Device::Cpu,
+                weights: None,
+                replan: 5,
+                emission: Emission::Call,
+                executor: Executor::Decoder,
+                arm,
+            },
         )
     }
 
@@ -189,7 +196,9 @@ fn served_actions_are_those_of_the_evaluation(made: &Made, policy: &mut RunPolic
         for (row, frame) in frames.iter().enumerate() {
             let programs = emitter.model.programs(data, &[*frame]).unwrap().unwrap();
             let plans = data.planned(&[*frame], &programs).unwrap();
-            let mut wanted = evaluated_chunk(&decoder.model, (data.table, data.pictures), *frame, &plans).unwrap();
+            let mut wanted =
+                evaluated_chunk(&decoder.model, (data.table, data.pictures, &data.alphabet.layout), *frame, &plans)
+                    .unwrap();
             decoder.record.scales.actions.invert(&mut wanted);
             policy.about.record.clip(&mut wanted);
             let here = data.demonstrations.position(*frame).unwrap();
@@ -329,7 +338,14 @@ fn runs_of_earlier_versions_and_missing_files(made: &Made) {
     std::fs::remove_dir_all(made.out().join(WITH)).unwrap();
     assert_eq!(made.policy().about().chunk, old.about().chunk, "the last policy of the loop serves as well");
     std::fs::remove_dir_all(made.out().join("t1/emitter")).unwrap();
-    let options = PolicyOptions { device: Device::Cpu, weights: None, replan: 5, emission: Emission::Call, arm: None };
+    let options = PolicyOptions {
+        device: Device::Cpu,
+        weights: None,
+        replan: 5,
+        emission: Emission::Call,
+        executor: Executor::Decoder,
+        arm: None,
+    };
     let error = RunPolicy::load(&made.out(), &options).err().unwrap().to_string();
     assert!(error.contains("has no trained policy"), "{error}");
 }

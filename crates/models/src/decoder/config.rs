@@ -39,6 +39,9 @@ pub struct DecoderConfig {
     pub eye: Option<EyeConfig>,
     /// Whether it sees nothing, neither images nor cached features.
     pub blind: bool,
+    /// Whether it reads the positions in states; if not, the caller sets these columns to zero. A plan says how far every target
+    /// is, which holds anywhere.
+    pub positions: bool,
     /// Fused or composed operations.
     pub form: Form,
 }
@@ -67,6 +70,7 @@ impl Default for DecoderConfig {
             feature_tokens: 1,
             eye: None,
             blind: false,
+            positions: true,
             form: Form::default(),
         }
     }

@@ -42,6 +42,7 @@ fn golden_config(form: Form) -> DecoderConfig {
         feature_tokens: 2,
         eye: None,
         blind: false,
+        positions: true,
         form,
     }
 }

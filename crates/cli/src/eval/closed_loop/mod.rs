@@ -80,6 +80,10 @@ pub(crate) struct ClosedLoopArgs {
     /// When programs are written: at each `request`, which corrects targets on the way, or when a `call` has ended
     #[arg(long, value_name = "WHEN", default_value = "request")]
     pub(crate) emit: serve::Emit,
+    /// What turns programs into actions: the trained `decoder`, or a `controller` without learned weights that drives the robot
+    /// to the targets of the program
+    #[arg(long, value_name = "WHAT", default_value = "decoder")]
+    pub(crate) execute: serve::Execute,
     /// Side of the images in a request, in pixels
     #[arg(long, value_name = "PIXELS", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) size: u32,
@@ -172,6 +176,7 @@ pub(super) fn run(options: &ClosedLoopArgs) -> Result<(), Failure> {
             camera: options.camera,
             seed: options.seed.into(),
             emission: options.server.is_none().then(|| options.emit.emission()),
+            executor: options.server.is_none().then(|| options.execute.executor()),
             policy: answering.clone(),
         };
         let evaluation = Evaluation {
@@ -225,7 +230,7 @@ impl Server<'_> {
     }
 
     fn start(&mut self, workers: usize) -> Result<Target, Failure> {
-        let ClosedLoopArgs { run, device, weights, replan, port, server, arm, emit, .. } = self.options;
+        let ClosedLoopArgs { run, device, weights, replan, port, server, arm, emit, execute, .. } = self.options;
         if let Some(address) = server {
             let (host, port) = choice::address(address)?;
             return Ok(Target { host, port, recordings: None });
@@ -235,6 +240,7 @@ impl Server<'_> {
             weights: weights.clone(),
             replan: *replan as usize,
             emission: emit.emission(),
+            executor: execute.executor(),
             arm: arm.clone(),
         };
         let policy = serve::load(run, &options)?;

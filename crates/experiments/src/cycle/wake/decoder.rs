@@ -12,7 +12,9 @@ use models::{FragmentTable, Look, Parameters, Vocabulary};
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
+use skills::{ActionLayout, Position};
 
+use super::off_path::OffPath;
 use super::samples::{Samples, decoder_batch};
 use super::{
     Before, CHUNK, DecoderSettings, Head, HeldOutPrograms, Measure, Perturbation, PlanPart, TrainedHead, WakeData,
@@ -61,6 +63,7 @@ impl Head for DecoderSettings {
         if config.eye.is_some() && data.has_programs && !self.sees_with_programs {
             (config.eye, config.blind) = (None, true);
         }
+        config.positions = !data.has_programs || self.reads_positions;
         let old = learned.as_ref().map_or(0, |learned| learned.record.model.config.tokens);
         config.tokens = config.tokens.max(data.samples.longest_plan()).max(old);
         let numbers =
@@ -84,7 +87,8 @@ impl TrainedHead for Decoder {
     fn measures(&self, data: &WakeData<'_>, held_out: &HeldOutPrograms) -> Result<Vec<Measure>> {
         let HeldOutPrograms { frames, plans, emitted, .. } = held_out;
         let lower = |name: &str, value: f64, note: &str| Measure::lower(GROUP, name, value, note);
-        let with = |plans: &[Vec<Piece>]| measured(self, (data.table, data.pictures), frames, plans);
+        let layout = &data.alphabet.layout;
+        let with = |plans: &[Vec<Piece>]| measured(self, (data.table, data.pictures, layout), frames, plans);
         let own = match emitted {
             Some(emitted) => with(&data.planned(frames, emitted)?)?,
             None => with(plans)?,
@@ -112,6 +116,9 @@ struct DecoderObjective<'a> {
     table: &'a FragmentTable,
     samples: &'a Samples,
     pictures: Option<&'a Pictures>,
+    /// None if there are no programs, or lessons are on the path.
+    off_path: Option<OffPath<'a>>,
+    layout: &'a ActionLayout,
     order: Shuffled,
     numbers: NumberScales,
     perturb: Perturbation,
@@ -124,6 +131,8 @@ struct FlowDraw {
     noise: Vec<f32>,
     times: Vec<f32>,
     plans: Vec<Vec<Piece>>,
+    /// `[B, chunk, A]` and `[B, chunk]`, where they are not those of the frames.
+    lessons: Option<(Vec<f32>, Vec<f32>)>,
     /// What is added to standardised states.
     shaken: Vec<f32>,
     looks: Option<Vec<Look>>,
@@ -138,25 +147,45 @@ impl<'a> DecoderObjective<'a> {
         data: &WakeData<'a>,
         mut parameters: Parameters,
     ) -> Result<DecoderObjective<'a>> {
-        let WakeData { table, samples, pictures, .. } = *data;
+        let WakeData { table, samples, pictures, prepared, demonstrations, alphabet, has_programs, .. } = *data;
         let DecoderShape { config, vocabulary, numbers } = shape;
         let model = Decoder::new(&mut parameters.root(), config, table.widths(), vocabulary.len(), numbers)?;
         let order = Shuffled::new(&samples.training, settings.batch.0, seed)?;
-        let (numbers, perturb) = (numbers.clone(), settings.perturb);
-        Ok(DecoderObjective { model, parameters, table, samples, pictures, order, numbers, perturb, seed })
+        let (numbers, perturb, layout) = (numbers.clone(), settings.perturb, &alphabet.layout);
+        // A decoder that reads positions would have to see moved ones.
+        let is_moved = has_programs && perturb.off_path > 0.0 && !config.positions;
+        let actions = &prepared.source.dataset.columns().actions;
+        let off_path =
+            is_moved.then(|| OffPath::new(demonstrations, alphabet, actions, table.scales(), perturb.off_path));
+        Ok(DecoderObjective {
+            model,
+            parameters,
+            table,
+            samples,
+            pictures,
+            off_path,
+            layout,
+            order,
+            numbers,
+            perturb,
+            seed,
+        })
     }
 }
 
 impl DecoderObjective<'_> {
-    /// The plan of a frame as a policy might have it.
-    fn perturbed(&self, frame: usize, generator: &mut ChaCha8Rng) -> Vec<Piece> {
+    /// The plan of a frame as a policy might have it, seen from where the robot is.
+    fn perturbed(&self, frame: usize, from: Option<&Position>, generator: &mut ChaCha8Rng) -> Vec<Piece> {
         let Perturbation { numbers, no_motion, no_task, .. } = self.perturb;
-        let mut plan = self.samples.plans(&[frame]).swap_remove(0);
+        let mut plan = match from {
+            Some(position) => self.samples.plan(frame).seen_from(position),
+            None => self.samples.plans(&[frame]).swap_remove(0),
+        };
         let [dropped, amount] = uniform(generator, 2)[..] else { return plan };
         for piece in &mut plan {
             if let Some(deviation) = self.numbers.deviation(piece.id) {
                 let off = f64::from(normal(generator, 1)[0]);
-                piece.number += off * f64::from(amount) * numbers * deviation;
+                piece.number += off * f64::from(amount) * numbers * deviation.min(piece.number.abs());
             }
         }
         // Without programs there is an instruction alone, which must stay.
@@ -189,7 +218,7 @@ fn drawn(
         times.extend(uniform(&mut generator, 1));
         noise.extend(normal(&mut generator, config.chunk * actions));
     }
-    FlowDraw { frames, noise, times, plans: Vec::new(), shaken: Vec::new(), looks: None }
+    FlowDraw { frames, noise, times, plans: Vec::new(), lessons: None, shaken: Vec::new(), looks: None }
 }
 
 /// The noise at one place of an evaluation: `chunk` rows of as many numbers as an action has.
@@ -201,16 +230,16 @@ pub(crate) fn noise_at(decoder: (&DecoderConfig, usize), place: usize) -> Vec<f3
 #[cfg(test)]
 pub(crate) fn evaluated_chunk(
     model: &Decoder,
-    seen: (&FragmentTable, Option<&Pictures>),
+    seen: (&FragmentTable, Option<&Pictures>, &ActionLayout),
     frame: usize,
     plans: &[Vec<Piece>],
 ) -> models::Result<Vec<f32>> {
-    let (table, pictures) = seen;
+    let (table, pictures, layout) = seen;
     let (config, widths) = (model.config(), model.widths());
     let drawn = drawn((config, widths.actions), vec![frame], 0, u64::MAX, 0..1);
     let (frames, noise) = drawn.on((config.chunk, widths.actions), table.device())?;
     let images = plain_images(pictures, config, &frames)?;
-    let batch = decoder_batch(table, &frames, plans, config, images)?;
+    let batch = decoder_batch(table, &frames, plans, config, images, layout)?;
     Ok(model.sample(&batch.condition, &noise.start)?.flatten_all()?.to_vec1()?)
 }
 
@@ -235,18 +264,18 @@ fn plain_images(
 /// The errors at some held-out frames, given plans for them. The noise is that of evaluations: the same for every model.
 fn measured(
     model: &Decoder,
-    seen: (&FragmentTable, Option<&Pictures>),
+    seen: (&FragmentTable, Option<&Pictures>, &ActionLayout),
     frames: &[usize],
     plans: &[Vec<Piece>],
 ) -> models::Result<FlowError> {
-    let (table, pictures) = seen;
+    let (table, pictures, layout) = seen;
     let (config, widths) = (model.config(), model.widths());
     let mut error = FlowError::default();
     for (at, (chunk, plans)) in frames.chunks(CHUNK).zip(plans.chunks(CHUNK)).enumerate() {
         let drawn = drawn((config, widths.actions), chunk.to_vec(), 0, u64::MAX, at * CHUNK..at * CHUNK + chunk.len());
         let (frames, noise) = drawn.on((config.chunk, widths.actions), table.device())?;
         let images = plain_images(pictures, config, &frames)?;
-        let batch = decoder_batch(table, &frames, plans, config, images)?;
+        let batch = decoder_batch(table, &frames, plans, config, images, layout)?;
         error = error.merged(model.measure(&batch, &noise)?);
     }
     Ok(error)
@@ -268,32 +297,45 @@ impl Objective for DecoderObjective<'_> {
         let looks = looks.map(|(eye, pictures)| pictures.looks(&eye, places.clone(), self.seed, step));
         let shaken = shaken(self.perturb.states, self.model.widths().states, places.clone(), self.seed, step);
         let mut plans = Vec::with_capacity(frames.len());
+        let mut lessons = self.off_path.as_ref().map(|_| (Vec::new(), Vec::new()));
         for (frame, place) in frames.iter().zip(places.clone()) {
             let mut name = b"decoder perturbation".to_vec();
             name.extend(step.to_le_bytes());
             name.extend((place as u64).to_le_bytes());
             let mut generator = ChaCha8Rng::seed_from_u64(mix(self.seed, &name));
-            plans.push(self.perturbed(*frame, &mut generator));
+            let lesson = self.off_path.as_ref().and_then(|path| path.lesson(*frame, config.chunk, &mut generator));
+            plans.push(self.perturbed(*frame, lesson.as_ref().map(|lesson| &lesson.position), &mut generator));
+            if let (Some((actions, counted)), Some(lesson)) = (&mut lessons, lesson) {
+                actions.extend(lesson.actions);
+                counted.extend(lesson.counted);
+            }
         }
         let drawn = drawn((config, self.model.widths().actions), frames, self.seed, step, places);
-        Ok(FlowDraw { looks, plans, shaken, ..drawn })
+        Ok(FlowDraw { looks, plans, lessons, shaken, ..drawn })
     }
 
     fn loss(&self, mut drawn: FlowDraw) -> models::Result<Loss> {
         let config = self.model.config();
         let looks = drawn.looks.take();
         let (plans, shaken) = (std::mem::take(&mut drawn.plans), std::mem::take(&mut drawn.shaken));
+        let lessons = drawn.lessons.take();
         let (frames, noise) = drawn.on((config.chunk, self.model.widths().actions), self.table.device())?;
         let images = config.eye.zip(self.pictures);
         let images = images.map(|(eye, pictures)| pictures.seen(&eye, &frames, looks.as_deref())).transpose()?;
-        let mut batch = decoder_batch(self.table, &frames, &plans, config, images)?;
+        let mut batch = decoder_batch(self.table, &frames, &plans, config, images, self.layout)?;
         add_noise(&mut batch.condition.states, shaken)?;
+        if let Some((actions, counted)) = lessons {
+            let device = self.table.device();
+            batch.actions = Tensor::from_vec(actions, batch.actions.dims(), &Device::Cpu)?.to_device(device)?;
+            batch.counted = Tensor::from_vec(counted, batch.counted.dims(), &Device::Cpu)?.to_device(device)?;
+        }
         self.model.loss(&batch, &noise)
     }
 
     fn evaluate(&self) -> models::Result<BTreeMap<String, f64>> {
         let frames = every(&self.samples.held_out, GLANCE);
-        let error = measured(&self.model, (self.table, self.pictures), &frames, &self.samples.plans(&frames))?;
+        let error =
+            measured(&self.model, (self.table, self.pictures, self.layout), &frames, &self.samples.plans(&frames))?;
         Ok(BTreeMap::from([
             ("velocity".to_owned(), error.velocity_mean_square()),
             ("chunk".to_owned(), error.chunk_mean_square()),

@@ -11,6 +11,7 @@
 mod decoder;
 mod emitter;
 mod head;
+mod off_path;
 mod samples;
 
 use std::ops::Range;
@@ -36,6 +37,7 @@ pub(crate) use self::decoder::evaluated_chunk;
 pub(crate) use self::decoder::noise_at;
 pub use self::emitter::EmitterShape;
 pub use self::head::{Head, HeldOutPrograms, Measure, TrainedHead, value_of};
+pub(crate) use self::samples::without_positions;
 pub use self::samples::{Part as PlanPart, Samples};
 use super::corpus::Written;
 use super::demonstrations::Demonstrations;
@@ -82,6 +84,8 @@ pub struct DecoderSettings {
     /// Whether the eye of a decoder that reads programs is open. The emitter has seen the images already and says where to go; a
     /// decoder that sees nothing else than the robot's state learns to go there and nothing more.
     pub sees_with_programs: bool,
+    /// Whether a decoder that reads programs also reads the positions in states, and not only how far its targets are.
+    pub reads_positions: bool,
     /// The trainer.
     pub train: TrainConfig,
     /// Frames in a step.
@@ -97,8 +101,13 @@ pub struct DecoderSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Perturbation {
-    /// Numbers of a plan are off by a deviation drawn between zero and this, in deviations of the number.
+    /// Numbers of a plan are off by a deviation drawn between zero and this, as a share of the number, or of its deviation in
+    /// training if that is less. Numbers are distances that are left, so the nearer the target, the more exact they are: a
+    /// decoder that cannot trust the last centimetre closes the gripper too early.
     pub numbers: f64,
+    /// Robots are moved beside the demonstrated path by a deviation drawn between zero and this, in steps of the grid, and learn
+    /// to return to it (only with programs).
+    pub off_path: f64,
     /// States are off by this deviation, in deviations of the state.
     pub states: f64,
     /// The share of frames whose plan is without its motion.
@@ -109,7 +118,7 @@ pub struct Perturbation {
 
 impl Default for Perturbation {
     fn default() -> Self {
-        Perturbation { numbers: 0.2, states: 0.02, no_motion: 0.1, no_task: 0.1 }
+        Perturbation { numbers: 0.1, off_path: 2.0, states: 0.02, no_motion: 0.0, no_task: 0.1 }
     }
 }
 
@@ -229,7 +238,7 @@ impl WakeData<'_> {
         let planner = Planner { store, signature, bound: self.bound, alphabet: self.alphabet };
         let of = |(frame, pieces): (&usize, &Vec<Piece>)| {
             let position = self.demonstrations.position(*frame).unwrap_or_default();
-            Ok(planner.of_pieces(pieces, &position)?.seen_from(&position))
+            Ok(planner.of_pieces(pieces, &position, 0)?.seen_from(&position))
         };
         frames.iter().zip(emitted).map(of).collect()
     }

@@ -12,11 +12,11 @@ use models::FragmentTable;
 use models::decoder::{self, DecoderBatch, DecoderConfig, term_tensor};
 use models::emitter::{self, EmitterBatch, EmitterConfig, WordVocabulary, token_tensor, word_tensor};
 use models::vocabulary::{BoundVocabulary, EOS, Encoded, NumberScales, Piece, SEPARATOR, Vocabulary};
-use skills::{Position, SkillAlphabet};
+use skills::{ActionLayout, Position, SkillAlphabet};
 
 use crate::cycle::corpus::{PlanTerms, Written};
 use crate::cycle::demonstrations::Demonstrations;
-use crate::cycle::plan::{Plan, nothing};
+use crate::cycle::plan::{Plan, hidden_states, nothing};
 use crate::error::Result;
 use crate::prepared::Prepared;
 
@@ -129,7 +129,6 @@ impl Samples {
     }
 
     /// The plan of a frame with targets as positions.
-    #[cfg(test)]
     pub(crate) fn plan(&self, frame: usize) -> &Plan {
         &self.of(frame).plan
     }
@@ -204,8 +203,12 @@ pub(super) fn decoder_batch(
     plans: &[Vec<Piece>],
     config: &DecoderConfig,
     images: Option<Tensor>,
+    layout: &ActionLayout,
 ) -> models::Result<DecoderBatch> {
-    let seen = Seen::new(table, frames)?;
+    let mut seen = Seen::new(table, frames)?;
+    if !config.positions {
+        seen.states = without_positions(&seen.states, layout)?;
+    }
     let (actions, counted) = table.chunks(frames, config.chunk)?;
     let terms = term_tensor(plans, config.tokens, table.device())?;
     Ok(DecoderBatch {
@@ -213,6 +216,17 @@ pub(super) fn decoder_batch(
         actions,
         counted,
     })
+}
+
+/// Standardised states in which the positions that a plan makes superfluous are zero.
+///
+/// # Shapes
+/// `states`: `[B, S]`; gives the same.
+pub(crate) fn without_positions(states: &Tensor, layout: &ActionLayout) -> models::Result<Tensor> {
+    let (_, width) = states.dims2()?;
+    let mut kept = vec![1.0_f32; width];
+    hidden_states(layout).into_iter().filter(|column| *column < width).for_each(|column| kept[column] = 0.0);
+    Ok(states.broadcast_mul(&Tensor::from_vec(kept, (1, width), states.device())?)?)
 }
 
 /// A part of a plan.
