@@ -44,7 +44,8 @@ pub(crate) struct ServeArgs {
     /// Actions that clients execute per request, by which the policy measures time
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) replan: u32,
-    /// When programs are written: at each `request`, which corrects targets on the way, or when a `call` has ended
+    /// When programs are written: at each `request`, which corrects targets on the way, when a `call`
+    /// has ended, or when all calls of the `plan` have
     #[arg(long, value_name = "WHEN", default_value = "request")]
     pub(crate) emit: Emit,
     /// What turns programs into actions: the trained `decoder`, or a `controller` without learned weights that drives the robot
@@ -85,6 +86,7 @@ pub(crate) struct ServeArgs {
 pub(crate) enum Emit {
     Request,
     Call,
+    Plan,
 }
 
 impl Emit {
@@ -92,6 +94,7 @@ impl Emit {
         match self {
             Emit::Request => Emission::Request,
             Emit::Call => Emission::Call,
+            Emit::Plan => Emission::Plan,
         }
     }
 }

@@ -7,8 +7,8 @@
 //! command = distance to the target · λ / reach        not faster than the skill usually moves
 //! ```
 //! `reach` is how far a command moves a coordinate in a step, as measured in demonstrations, and λ the share of the distance that
-//! one step covers. A call is over when the robot is [`near`](SkillAlphabet::near) its target; one that begins there, such as the
-//! closing of a gripper, takes its usual time. The next call follows within the same rows.
+//! one step covers. A call is over when the robot is [`near`](SkillAlphabet::near) its target, and its usual time has passed if it
+//! begins there or tells a gripper to open or to close. The next call follows within the same rows.
 
 use crate::alphabet::{Skill, SkillAlphabet};
 use crate::encode::{Argument, SkillCall};
@@ -33,8 +33,19 @@ const SLOWEST: f64 = 0.4;
 pub struct UnderWay {
     /// Steps since it began.
     pub steps: f64,
-    /// Whether the robot was at its target when it began.
-    pub began_there: bool,
+    /// Whether it takes its usual time: the robot was at its target when it began, or it changes what a gripper does.
+    pub timed: bool,
+}
+
+/// Actions that carry out calls, and where they lead.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Followed {
+    /// `[rows, width]`, row by row, in the layout of the alphabet.
+    pub rows: Vec<f64>,
+    /// How many calls are over after the rows that will be executed.
+    pub over: usize,
+    /// How far the next one is then.
+    pub under_way: UnderWay,
 }
 
 impl SkillAlphabet {
@@ -71,10 +82,15 @@ impl SkillAlphabet {
         self.left(call, position).is_none_or(|left| left <= REACHED)
     }
 
-    /// `rows` actions that carry out some calls, the first of which is under way; targets are positions.
-    ///
-    /// # Shapes
-    /// Gives `[rows, width]`, row by row, in the layout of the alphabet.
+    /// How a call begins after another one.
+    pub fn begun(&self, before: Option<&SkillCall>, call: &SkillCall, position: &[Vec<f64>]) -> UnderWay {
+        let closed = |call: &SkillCall| self.skills.get(call.skill.0).map(|skill| skill.closed.as_slice());
+        let changes = before.is_some_and(|before| closed(before) != closed(call));
+        UnderWay { steps: 0.0, timed: changes || self.near(call, position) }
+    }
+
+    /// `rows` actions that carry out some calls, the first of which is under way; targets are positions. The first `executed` rows
+    /// will be executed.
     ///
     /// # Errors
     /// On calls of another alphabet.
@@ -84,20 +100,21 @@ impl SkillAlphabet {
         position: &[Vec<f64>],
         mut under_way: UnderWay,
         rows: usize,
-    ) -> Result<Vec<f64>, SkillError> {
+        executed: usize,
+    ) -> Result<Followed, SkillError> {
         let width = self.layout.width;
         let mut position: Position = position.to_vec();
         let mut actions = Vec::with_capacity(rows * width);
         let mut at = 0;
-        for _ in 0..rows {
+        let mut after = (0, under_way);
+        for step in 0..rows {
             while let (Some(call), true) = (calls.get(at), at + 1 < calls.len()) {
                 let usual = self.skill(call.skill)?.duration.steps;
-                let is_over = if under_way.began_there { under_way.steps >= usual } else { self.near(call, &position) };
-                if !is_over {
+                if !self.near(call, &position) || (under_way.timed && under_way.steps < usual) {
                     break;
                 }
                 at += 1;
-                under_way = UnderWay { steps: 0.0, began_there: self.near(&calls[at], &position) };
+                under_way = self.begun(Some(call), &calls[at], &position);
             }
             let row = match calls.get(at) {
                 Some(call) => self.step(self.skill(call.skill)?, call, &mut position),
@@ -105,8 +122,11 @@ impl SkillAlphabet {
             };
             actions.extend(row);
             under_way.steps += 1.0;
+            if step < executed {
+                after = (at, under_way);
+            }
         }
-        Ok(actions)
+        Ok(Followed { rows: actions, over: after.0, under_way: after.1 })
     }
 
     /// An action that moves nothing; grippers are as at the middle of their range, which a call changes.

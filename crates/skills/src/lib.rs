@@ -79,7 +79,7 @@ pub use encode::{Argument, SkillCall};
 pub use episode::{Episode, Motion, Position};
 pub use error::SkillError;
 pub use expand::{Expansion, MAX_ROWS};
-pub use follow::{REACHED, UnderWay};
+pub use follow::{Followed, REACHED, UnderWay};
 pub use layout::{ActionLayout, Control, Gripper, Group, Space};
 pub use library::{adopt, motions_in, motor_config, motor_refactor_config};
 pub use naming::{SkillMotion, skill_name};

@@ -25,7 +25,7 @@ const STALLED: f64 = 0.3;
 
 /// A program is kept for so many requests if it has no calls of skills, or was written again without a change and there is nothing
 /// after it: the emitter has just seen this position and would write the same program again.
-const KEPT: u64 = 4;
+const KEPT: usize = 4;
 
 /// A group that moves so many times farther than it usually does between two requests was moved by somebody: an episode
 /// begins. Clients of simulators run many episodes of one task over one connection and say nothing in between.
@@ -70,10 +70,10 @@ pub(super) struct Execution {
     left: Option<f64>,
     /// The last call that has ended.
     finished: Option<SkillCall>,
-    /// Requests since the active call began.
-    requests: u64,
-    /// Requests during which the call does not count as ended.
-    kept: u64,
+    /// How far the active call is.
+    under_way: UnderWay,
+    /// Steps during which the call does not count as ended.
+    kept: f64,
     /// Where the robot was last seen.
     last: Option<Position>,
     /// Where the robot was first seen.
@@ -89,6 +89,8 @@ pub enum Emission {
     Request,
     /// When the active call has ended.
     Call,
+    /// When all calls of the program have ended.
+    Plan,
 }
 
 /// What turns the calls of a program into actions.
@@ -156,8 +158,8 @@ impl Execution {
             distance: None,
             left: None,
             finished: None,
-            requests: 0,
-            kept: 0,
+            under_way: UnderWay { steps: 0.0, timed: false },
+            kept: 0.0,
             last: None,
             start: None,
         }
@@ -178,13 +180,17 @@ impl Execution {
         self.last = Some(position.clone());
         self.start.get_or_insert_with(|| position.clone());
         if self.written {
-            self.requests += 1;
-            let has_ended = self.requests > self.kept && self.has_ended(body, position);
+            self.under_way.steps += body.rhythm.replan.max(1) as f64;
+            let has_ended = self.under_way.steps > self.kept && self.has_ended(body, position);
             self.left = self.call.as_ref().and_then(|call| body.alphabet.left(call, position));
             if has_ended {
                 self.finished = self.call.take();
+                if body.rhythm.emission == Emission::Plan && !self.is_given_motion() && self.executed.calls.len() > 1 {
+                    self.active += 1;
+                    return Need::Motion(self.executed.calls[1..].to_vec());
+                }
                 self.finish_call();
-            } else if body.rhythm.emission == Emission::Call || self.is_given_motion() {
+            } else if body.rhythm.emission != Emission::Request || self.is_given_motion() {
                 return Need::Nothing;
             }
         }
@@ -205,7 +211,7 @@ impl Execution {
     /// begins, a robot looks the same, and the emitter may write the call again that has just ended.
     pub(super) fn over(&self, body: &Body<'_>, motion: &Written) -> usize {
         let is_again = self.finished.is_some() && body.is_same(self.finished.as_ref(), motion.calls.first());
-        usize::from(body.rhythm.emission == Emission::Call && is_again && motion.calls.len() > 1)
+        usize::from(body.rhythm.emission != Emission::Request && is_again && motion.calls.len() > 1)
     }
 
     /// A program was written for this request, and its first calls are over.
@@ -221,18 +227,19 @@ impl Execution {
         let (before, now) = (self.motion.calls.get(self.active), motion.calls.first());
         let is_same = self.written && body.is_same(before, now);
         let goes_on = self.written && before.map(|call| call.skill) == now.map(|call| call.skill);
-        let (requests, distance) = (self.requests, self.distance);
+        let (under_way, distance) = (self.under_way, self.distance);
         (self.executed, self.task, self.motion, self.active) = (executed, task, motion, over);
         self.begin_call(body, position);
         if body.rhythm.emission == Emission::Request {
             // The same skill with a corrected target is the call that is under way; the emitter is asked again in any case.
             if goes_on {
-                (self.requests, self.distance) = (requests, distance);
+                (self.under_way, self.distance) = (under_way, distance);
             }
-            self.kept = 0;
+            self.kept = 0.0;
             return;
         }
-        self.kept = if (is_same && over == 0) || self.motion.calls.is_empty() { KEPT } else { 0 };
+        let is_stuck = (is_same && over == 0) || self.motion.calls.is_empty();
+        self.kept = if is_stuck { (KEPT * body.rhythm.replan.max(1)) as f64 } else { 0.0 };
     }
 
     /// The next calls of the client's program are what the decoder reads.
@@ -244,13 +251,27 @@ impl Execution {
         }
         self.executed = executed;
         self.begin_call(body, position);
-        self.kept = 0;
+        self.kept = 0.0;
     }
 
     /// How far the active call is.
-    pub(super) fn under_way(&self, body: &Body<'_>) -> UnderWay {
-        let steps = self.requests as f64 * body.rhythm.replan.max(1) as f64;
-        UnderWay { steps, began_there: self.distance.is_none_or(|whole| whole <= REACHED) }
+    pub(super) fn under_way(&self) -> UnderWay {
+        self.under_way
+    }
+
+    /// The controller has planned the next actions, which carry out some calls and begin another one.
+    pub(super) fn followed(&mut self, body: &Body<'_>, position: &Position, over: usize, under_way: UnderWay) {
+        if over > 0 {
+            self.active += over;
+            self.finished = self.executed.calls.get(over - 1).cloned();
+            self.executed.calls.drain(..over.min(self.executed.calls.len()));
+            self.call = self.executed.calls.first().cloned();
+            self.distance = self.call.as_ref().and_then(|call| body.alphabet.left(call, position));
+            self.left = self.distance;
+        }
+        // The next request adds the steps that will have been executed.
+        let executed = body.rhythm.replan.max(1) as f64;
+        self.under_way = UnderWay { steps: under_way.steps - executed, ..under_way };
     }
 
     /// How much of the active call is done.
@@ -267,25 +288,22 @@ impl Execution {
 
     fn begin_call(&mut self, body: &Body<'_>, position: &Position) {
         self.written = true;
-        self.requests = 0;
-        let on_grid = body.alphabet.position_on_grid(position);
-        let call = self.motion.calls.get(self.active);
-        self.call = call.and_then(|call| body.alphabet.anchored(call, &on_grid).ok());
+        self.call = self.executed.calls.first().cloned();
+        let begun = self.call.as_ref().map(|call| body.alphabet.begun(self.finished.as_ref(), call, position));
+        self.under_way = begun.unwrap_or(UnderWay { steps: 0.0, timed: true });
         self.distance = self.call.as_ref().and_then(|call| body.alphabet.left(call, position));
         self.left = self.distance;
     }
 
     fn has_ended(&self, body: &Body<'_>, position: &Position) -> bool {
         let Some(call) = &self.call else { return true };
-        let taken = self.requests as f64 * body.rhythm.replan.max(1) as f64;
+        let taken = self.under_way.steps;
         let usual = body.alphabet.skills.get(call.skill.0).map_or(0.0, |skill| skill.duration.steps);
-        // Without a target that can be seen, or if the robot was there from the beginning (it closes its gripper), time alone
-        // tells.
-        let (Some(left), true) =
-            (body.alphabet.left(call, position), self.distance.is_some_and(|whole| whole > REACHED))
-        else {
-            return taken >= usual;
-        };
+        // Without a target that can be seen time alone tells.
+        let Some(left) = body.alphabet.left(call, position) else { return taken >= usual };
+        if self.under_way.timed && taken < usual {
+            return false;
+        }
         let is_stalled = self.left.is_some_and(|before| left > before - STALLED);
         left <= REACHED || (taken >= usual && is_stalled) || taken >= usual * PATIENCE
     }

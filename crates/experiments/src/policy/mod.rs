@@ -467,17 +467,19 @@ impl RunPolicy {
     }
 
     /// The same without the decoder.
-    fn follow(&self, batch: &[&Observation], positions: &[Position]) -> Result<Tensor> {
+    fn follow(&mut self, batch: &[&Observation], positions: &[Position]) -> Result<Tensor> {
         let body = self.rhythm.body(&self.tongue.alphabet);
+        let (chunk, replan) = (self.about.chunk, self.rhythm.replan);
         let mut values: Vec<f32> = Vec::new();
         for (one, position) in batch.iter().zip(positions) {
-            let Some(own) = self.episodes.get(&one.client) else { continue };
-            let rows =
-                self.tongue.alphabet.follow(&own.executed.calls, position, own.under_way(&body), self.about.chunk)?;
-            values.extend(rows.into_iter().map(|value| value as f32));
+            let Some(own) = self.episodes.get_mut(&one.client) else { continue };
+            let calls = &own.executed.calls;
+            let followed = self.tongue.alphabet.follow(calls, position, own.under_way(), chunk, replan.min(chunk))?;
+            own.followed(&body, position, followed.over, followed.under_way);
+            values.extend(followed.rows.into_iter().map(|value| value as f32));
         }
         self.scales.actions.apply(&mut values);
-        Ok(Tensor::from_vec(values, (batch.len(), self.about.chunk, self.about.widths.actions), &self.device)?)
+        Ok(Tensor::from_vec(values, (batch.len(), chunk, self.about.widths.actions), &self.device)?)
     }
 
     /// What the world model expects after the first action of each chunk.

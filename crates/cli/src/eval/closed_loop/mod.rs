@@ -77,7 +77,8 @@ pub(crate) struct ClosedLoopArgs {
     /// Actions executed per request
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) replan: u32,
-    /// When programs are written: at each `request`, which corrects targets on the way, or when a `call` has ended
+    /// When programs are written: at each `request`, which corrects targets on the way, when a `call`
+    /// has ended, or when all calls of the `plan` have
     #[arg(long, value_name = "WHEN", default_value = "request")]
     pub(crate) emit: serve::Emit,
     /// What turns programs into actions: the trained `decoder`, or a `controller` without learned weights that drives the robot
