@@ -297,6 +297,35 @@ fn a_beam_with_a_cache_finds_what_whole_passes_find() {
     }
 }
 
+#[test]
+fn a_wide_beam_keeps_the_likeliest_task_whatever_motion_follows() {
+    let (mut lost, mut compared) = (0, 0);
+    for seed in 0..8 {
+        let mut world = World::new(&PROGRAMS, true, seed);
+        let beam = BeamConfig { width: 8, tokens: 24, ..BeamConfig::default() };
+        let tasks = world.emit(&condition(3), &BeamConfig { terms: 1, ..beam });
+        let settled = world.emit(&condition(3), &beam);
+        let together = world.emit(&condition(3), &BeamConfig { term_by_term: false, ..beam });
+        for ((task, settled), together) in tasks.iter().zip(&settled).zip(&together) {
+            let (Some(task), Some(first)) = (task.hypotheses.first(), settled.hypotheses.first()) else { continue };
+            let task = &ids(&task.pieces)[..task.pieces.len() - 1];
+            let keeps = |one: &Hypothesis| {
+                let pieces = ids(&one.pieces);
+                pieces.starts_with(task) && pieces[task.len()] == SEPARATOR
+            };
+            assert!(settled.hypotheses.iter().all(keeps));
+            let Some(other) = together.hypotheses.first() else { continue };
+            lost += usize::from(!keeps(other));
+            // What both find has the same probability, that of task and motion.
+            if ids(&other.pieces) == ids(&first.pieces) {
+                assert!((other.log_probability - first.log_probability).abs() < 1e-4);
+                compared += 1;
+            }
+        }
+    }
+    assert!(lost > 0 && compared > 0, "tasks are lost if motions are ranked with them: {lost}, {compared}");
+}
+
 /// Every program within a limit, with ln p by whole passes and a mask of its own.
 fn enumerate(world: &mut World, condition: &Condition, limit: usize) -> Vec<(Vec<u32>, f64)> {
     let bound = world.vocabulary.bind(&mut world.store).unwrap();
@@ -369,7 +398,8 @@ fn what_is_ill_typed_has_no_share() {
     assert_eq!(emission.hypotheses.len(), 2);
     let total: f64 = emission.hypotheses.iter().map(|one| one.log_probability.exp()).sum();
     assert!((total - 1.0).abs() < 1e-9, "{total}");
-    let two = BeamConfig { terms: 2, ..beam };
+    // Only programs that are ranked together share their probability.
+    let two = BeamConfig { terms: 2, term_by_term: false, ..beam };
     let emission = world.emitter.emit(&condition(1), &bound, &mut checker, &two).unwrap().remove(0);
     let total: f64 = emission.hypotheses.iter().map(|one| one.log_probability.exp()).sum();
     assert_eq!(emission.hypotheses.len(), 4);
