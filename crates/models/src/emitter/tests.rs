@@ -191,8 +191,13 @@ impl World {
     }
 
     fn emitter(parameters: &mut Parameters, vocabulary: &Vocabulary, scales: &NumberScales) -> Emitter {
-        let config =
-            EmitterConfig { words: 4, tokens: 24, width: 32, number_weight: 1.0, ..EmitterConfig::preset("tiny").unwrap() };
+        let config = EmitterConfig {
+            words: 4,
+            tokens: 24,
+            width: 32,
+            number_weight: 1.0,
+            ..EmitterConfig::preset("tiny").unwrap()
+        };
         let symbols = Symbols { words: 6, tokens: vocabulary.len() };
         let widths = Widths { features: 0, states: 3, actions: 1 };
         Emitter::new(&mut parameters.root(), &config, widths, symbols, scales).unwrap()
@@ -536,31 +541,4 @@ fn given_beginnings_are_kept_and_the_best_program_alone_is_the_best_of_all() {
     assert_eq!(best(&begun[1..]), best(&all[1..]));
     let error = emit(&[vec![Piece::plain(UNKNOWN)]], 1).unwrap_err().to_string();
     assert!(error.contains("a symbol that no program has"), "{error}");
-}
-
-#[test]
-#[ignore = "a measurement: cargo test -p models --lib emitter::tests::speed -- --ignored --nocapture"]
-fn speed() {
-    let mut world = World::new(&PROGRAMS, true, 1);
-    let (samples, beam) = (16, BeamConfig { tokens: 24, ..BeamConfig::default() });
-    let started = std::time::Instant::now();
-    let emissions = world.emit(&condition(samples), &beam);
-    let took = started.elapsed().as_secs_f64();
-    let checked: usize = emissions.iter().map(|emission| emission.statistics.checked).sum();
-    let (steps, symbols) = (emissions[0].statistics.steps, world.vocabulary.len());
-    println!("beam: {samples} samples, {steps} steps, {symbols} tokens, {checked} checks in {took:.3} s");
-    for name in ["tiny", "small", "paper"] {
-        let config = EmitterConfig::preset(name).unwrap();
-        let widths = Widths { features: 768, states: 8, actions: 7 };
-        let (parameters, emitter) = made(&config, widths, Symbols { words: 100, tokens: 500 }, Precision::F32);
-        let words = Tensor::ones((32, config.words), DType::U32, &Device::Cpu).unwrap();
-        let (features, states) = (Some(random(&[32, 768], 1)), Some(random(&[32, 8], 2)));
-        let tokens = PieceTensor::plain(Tensor::full(9_u32, (32, 49), &Device::Cpu).unwrap()).unwrap();
-        let batch = EmitterBatch { condition: Condition { words, features, states, images: None }, tokens };
-        let started = std::time::Instant::now();
-        for _ in 0..3 {
-            parameters.gradients(&emitter.loss(&batch).unwrap().total.backward().unwrap()).unwrap();
-        }
-        println!("{name}: {:.2} s for 32 samples of 48 tokens", started.elapsed().as_secs_f64() / 3.0);
-    }
 }
