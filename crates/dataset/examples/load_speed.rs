@@ -1,9 +1,10 @@
 //! How fast a dataset opens and gives windows: our side of `benches/compare_lerobot.py`.
 //!
 //! ```text
-//! cargo run --release -p dataset --example load_speed -- <dataset> open|windows|pictures [seconds] [cache MiB]
+//! cargo run --release -p dataset --example load_speed -- <dataset> open|windows|pictures|check|largest [seconds] [cache MiB]
 //! ```
-//! Prints one line of JSON. Each measure has a process of its own, so that peaks of memory do not add up.
+//! `check` is the check of all numbers before a training, `largest` finds the largest number, which reads the same memory; for
+//! both a window is a pass over the dataset. Prints one line of JSON. Each measure has a process of its own, so that peaks of memory do not add up.
 #![expect(clippy::print_stdout, reason = "a command of its own")]
 
 use std::error::Error;
@@ -15,6 +16,7 @@ use dataset::{
     CameraId, Dataset, EpisodeId, FRAGMENT_LENGTH, FragmentIndex, FrameIndex, FrameKey, FrameOptions, FrameReader,
     Overrides, Root, Shuffled,
 };
+use rayon::prelude::*;
 use serde_json::json;
 
 /// Windows that are asked for together.
@@ -23,7 +25,7 @@ const BATCH: usize = 32;
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [directory, measure, rest @ ..] = arguments.as_slice() else {
-        return Err("wanted a dataset and one of `open`, `windows`, `pictures`".into());
+        return Err("wanted a dataset and one of `open`, `windows`, `pictures`, `check`, `largest`".into());
     };
     let patience = Duration::from_secs_f64(rest.first().map_or(Ok(3.0), |text| text.parse())?);
     let cache = rest.get(1).map_or(Ok(0), |text| text.parse::<usize>())? << 20;
@@ -37,7 +39,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         "open" => (0, 0.0),
         "windows" => numbers(&dataset, &index, patience)?,
         "pictures" => pictures(&dataset, &index, patience, cache)?,
-        other => return Err(format!("`{other}` is none of `open`, `windows`, `pictures`").into()),
+        "check" => passes(patience, || Ok(dataset.check_numbers()?))?,
+        "largest" => passes(patience, || {
+            largest(&dataset);
+            Ok(())
+        })?,
+        other => return Err(format!("`{other}` is none of `open`, `windows`, `pictures`, `check`, `largest`").into()),
     };
     let report = json!({
         "open_seconds": open_seconds,
@@ -47,10 +54,38 @@ fn main() -> Result<(), Box<dyn Error>> {
         "windows": windows,
         "seconds": seconds,
         "windows_per_second": windows as f64 / f64::max(seconds, 1e-9),
+        "number_bytes": number_bytes(&dataset),
         "peak_bytes": peak_bytes(),
     });
     println!("{report}");
     Ok(())
+}
+
+/// Bytes of states, actions and rewards, which a pass reads.
+fn number_bytes(dataset: &Dataset) -> usize {
+    let columns = dataset.columns();
+    let rewards = columns.rewards.as_ref().map_or(0, Vec::len);
+    4 * (columns.states.values.len() + columns.actions.values.len() + rewards)
+}
+
+/// How often something is done within the time, at least once.
+fn passes(patience: Duration, pass: impl Fn() -> Result<(), Box<dyn Error>>) -> Result<(usize, f64), Box<dyn Error>> {
+    let (started, mut count) = (Instant::now(), 0);
+    while count == 0 || started.elapsed() < patience {
+        pass()?;
+        count += 1;
+    }
+    Ok((count, started.elapsed().as_secs_f64()))
+}
+
+/// Finds the largest of all numbers, on all threads.
+fn largest(dataset: &Dataset) {
+    let columns = dataset.columns();
+    let rewards = columns.rewards.as_deref().unwrap_or_default();
+    for values in [columns.states.values.as_slice(), columns.actions.values.as_slice(), rewards] {
+        let most = |part: &[f32]| part.iter().fold(f32::NEG_INFINITY, |most, value| most.max(*value));
+        black_box(values.par_chunks(1 << 16).map(most).reduce(|| f32::NEG_INFINITY, f32::max));
+    }
 }
 
 /// Random windows of state and action, gathered into the contiguous batches that a model takes.

@@ -300,20 +300,4 @@ mod tests {
             assert!(!all_small(&values));
         }
     }
-
-    /// `cargo test -p dataset --lib plausible -- --ignored --nocapture` prints how fast a gibibyte is checked.
-    #[test]
-    #[ignore = "it measures"]
-    fn a_gibibyte_is_checked_at_memory_speed() {
-        let values = vec![0.25_f32; 1 << 28];
-        let copied = std::time::Instant::now();
-        let sum: f32 =
-            values.par_chunks(CHUNK).map(|chunk| chunk.iter().fold(0.0, |most: f32, it| most.max(*it))).sum();
-        let read = copied.elapsed();
-        let started = std::time::Instant::now();
-        assert!(all_small(&values) && sum > 0.0);
-        let checked = started.elapsed();
-        let rate = |time: std::time::Duration| 1.0737 / time.as_secs_f64();
-        eprintln!("checked {:.1} GB/s, the largest value found at {:.1} GB/s", rate(checked), rate(read));
-    }
 }

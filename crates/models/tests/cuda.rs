@@ -16,7 +16,7 @@ use models::parameters::Init;
 use models::training::{AdamW, AdamWConfig};
 use models::transformer::{Transformer, TransformerConfig};
 use models::vocabulary::{NumberScales, Piece};
-use models::{Parameters, Precision, Widths, noise};
+use models::{EyeConfig, Look, Parameters, Precision, Widths, noise};
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 
@@ -217,6 +217,42 @@ fn an_emitter_has_the_cpus_loss_and_gradients() {
         let nats = emitter.token_scores(&batch).unwrap().nats;
         let loss = emitter.loss(&batch).unwrap().total;
         (loss.detach(), nats, gradients(&parameters, &loss))
+    });
+}
+
+#[test]
+fn an_emitter_with_an_eye_has_the_cpus_images_loss_and_gradients() {
+    compare(|device, precision| {
+        let eye = EyeConfig {
+            side: 32,
+            width: 16,
+            stages: 2,
+            blocks: 1,
+            grid: 2,
+            keypoints: 8,
+            cameras: 2,
+            ..EyeConfig::default()
+        };
+        let bytes: Vec<u8> = (0..4 * eye.bytes()).map(|at| (at * at % 251) as u8).collect();
+        let pixels = Tensor::from_vec(bytes, (4, eye.bytes()), &Device::Cpu).unwrap().to_device(device).unwrap();
+        let look = Look { shift: [2, -3], gain: 1.125, offset: [0.0, 0.125, -0.125] };
+        let looks = [Look::PLAIN, look, look, Look::PLAIN];
+        let images = eye.images(&pixels, &[0, 3, 2, 1], &looks, DType::F32).unwrap();
+
+        let mut parameters = Parameters::new(device, precision, 3);
+        let config = EmitterConfig { eye: Some(eye), ..EmitterConfig::preset("tiny").unwrap() };
+        let symbols = Symbols { words: 20, tokens: 50 };
+        let emitter = Emitter::new(&mut parameters.root(), &config, WIDTHS, symbols, &NumberScales::default()).unwrap();
+        let targets: Vec<Vec<Piece>> = [4, 9].map(|count| (5..5 + count).map(Piece::plain).collect()).to_vec();
+        let condition = emitter::Condition {
+            words: word_tensor(&[vec![1, 19], vec![2, 18]], config.words, device).unwrap(),
+            features: None,
+            states: Some(random(&[2, 5], 2).to_device(device).unwrap()),
+            images: Some(images.clone()),
+        };
+        let batch = EmitterBatch { condition, tokens: token_tensor(&targets, device).unwrap() };
+        let loss = emitter.loss(&batch).unwrap().total;
+        (loss.detach(), images, gradients(&parameters, &loss))
     });
 }
 

@@ -57,7 +57,8 @@ pub(crate) fn run(options: &AnnotateArgs) -> Result<(), Failure> {
         let corrected = |episode: usize| annotated.episodes.get(episode).is_some_and(|found| found.corrected);
         warn(&given.check_seconds(options, corrected)?.into_iter().collect::<Vec<String>>());
         let file = names_file(&annotated, names).into_bytes();
-        let rows = table_of(options, &annotated)?;
+        // Only for who asks for it: the table has more bytes than all that is known of the subtasks.
+        let rows = if table.is_some() { table_of(options, &annotated)? } else { Vec::new() };
         for (path, bytes, option) in
             [(&options.segments, &rows, "--segments-from"), (&options.write_names, &file, "--names")]
         {

@@ -2,18 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use compression::Library;
+use dataset::EpisodeId;
+use experiments::cycle::annotation::RunSkills;
 use experiments::cycle::phases::{self, Given};
+use experiments::cycle::run_cutter::{LIBRARY, RunCutter};
 use experiments::cycle::{Event, Extensions, RunOptions, RunSettings, RunSummary, run};
 use experiments::{Device, Error, Prepared};
 use language::{Signature, TermStore};
 use models::training::distributed::Alone;
 use models::training::metrics;
 use serde_json::Value;
+use subtasks::annotate::Cutter as _;
 
 use crate::prepared;
 
@@ -139,6 +144,7 @@ fn a_run_that_was_stopped_anywhere_ends_as_one_that_was_not() {
     library.check(&store, &base).unwrap();
 
     a_wake_phase_alone_is_that_of_the_run(&prepared, &whole, &folder.path().join("alone"));
+    macros_name_the_segments_that_they_stand_for(&prepared, &whole, &folder.path().join("macros"));
 
     // The same directory for another run is refused, and says what differs.
     assert!(matches!(go(&prepared, &whole, false, None), Err(Error::RunExists { .. })));
@@ -146,6 +152,26 @@ fn a_run_that_was_stopped_anywhere_ends_as_one_that_was_not() {
     fs::create_dir(&other).unwrap();
     fs::write(other.join("notes.txt"), "mine").unwrap();
     assert!(matches!(go(&prepared, &other, false, None), Err(Error::RunExists { .. })));
+}
+
+/// `annotate --run` has library entries over several skills as names; `subtasks` tests that such names get into datasets.
+fn macros_name_the_segments_that_they_stand_for(prepared: &Prepared, run: &Path, folder: &Path) {
+    let (skills, dataset) = (RunSkills::load(run).unwrap(), &prepared.source.dataset);
+    fs::create_dir(folder).unwrap();
+    let without = RunCutter::new(&skills, folder, dataset).unwrap();
+    let motions = subtasks::robot::episode(dataset, &dataset.spans()[0].frames, without.layout()).unwrap();
+    let segments = without.cut(dataset, EpisodeId(0), &motions).unwrap();
+    assert_eq!(without.episodes(), (1, 0), "the run knows its own episodes");
+    let classes: Vec<Option<usize>> = segments.into_iter().map(|(_, class)| class).collect();
+    assert!(classes.len() > 2 && without.phrases(&classes).is_empty());
+
+    let name = |at: usize| skills.alphabet.skills[classes[at].unwrap()].name.as_str();
+    let body = format!(r"\x0. \x1. seq[{} x0, {}, x1]", name(1), name(2));
+    let library = serde_json::json!({ "abstractions": [{ "name": "fn_7", "body": body }] });
+    fs::write(folder.join(LIBRARY), library.to_string()).unwrap();
+    let phrases = RunCutter::new(&skills, folder, dataset).unwrap().phrases(&classes);
+    let is_named = |(range, name): &(Range<usize>, String)| *range == (1..3) && name.starts_with("fn_7 · ");
+    assert!(phrases.iter().any(is_named), "{phrases:?} of {classes:?}");
 }
 
 /// The world model and the library of a finished run give its policy again, and are refused where skills are others.

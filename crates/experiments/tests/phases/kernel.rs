@@ -1,7 +1,6 @@
 //! D_φ on the embedded dataset: what is trained on it, and the classes that its forms give.
 
 use clustering::nmi;
-use dataset::FRAGMENT_LENGTH;
 use experiments::amortizer_phase::{Teacher, train_amortizer};
 use experiments::cycle::RunSettings;
 use experiments::cycle::class_scores::{kernel_agreement, matched_scores};
@@ -13,13 +12,13 @@ use experiments::kernel_agreement::{KernelOptions, kernel_agreement as compare_f
 use experiments::trained::load_amortizer;
 use experiments::windows::Windows;
 use experiments::world_model_phase::train_world_model;
-use experiments::{AmortizerSettings, Device, Prepared, WorldModelSettings, resolve};
+use experiments::{AmortizerSettings, Device, resolve};
 use models::Precision;
 use models::amortizer::Supervision;
 use models::kernel::KernelForm;
-use models::training::{Outcome, Progress};
+use models::training::Progress;
 
-use super::{launch, prepared, settings, source};
+use super::{launch, prepared, settings};
 
 fn cycle(sets: &[&str]) -> CycleSettings {
     resolve("tiny", &sets.iter().map(|set| (*set).to_owned()).collect::<Vec<_>>()).unwrap()
@@ -143,28 +142,4 @@ fn a_run_whose_amortizer_does_not_learn_the_kernel_compares_segments_in_another_
     assert!(error.contains("`cycle.classes.kernel` is `amortized`"), "{error}");
     let paper = resolved(&["amortizer.supervision=distillation", "cycle.classes.kernel=monte_carlo"]).unwrap();
     assert_eq!(paper.cycle.classes.kernel, KernelForm::MonteCarlo);
-}
-
-#[test]
-#[ignore = "a measurement: cargo test -p experiments --test phases settings_of_the_amortizer -- --ignored --nocapture"]
-fn settings_of_the_amortizer_are_chosen_on_training_episodes() {
-    let prepared = Prepared::for_tuning(source(), None, FRAGMENT_LENGTH).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let run = folder.path().join("a");
-    let mut world_model: WorldModelSettings = resolve("tiny", &["model.contrast=none".to_owned()]).unwrap();
-    world_model.train.evaluate_every = 0;
-    train_world_model(&prepared, &world_model, launch(&run, false, &mut |_| {}, None)).unwrap();
-    let cycle = cycle(&["classes.starts=4"]);
-    let teacher = Teacher::load(&run, &Device::Cpu).unwrap().with_distances(&cycle);
-    let tries = std::env::var("TRIES").unwrap_or_else(|_| "train.steps=100;train.steps=300".to_owned());
-    for (at, sets) in tries.split(';').enumerate() {
-        let given: Vec<String> = sets.split(',').map(str::to_owned).collect();
-        let mut student: AmortizerSettings = resolve("tiny", &given).unwrap();
-        student.train.evaluate_every = student.train.steps;
-        let started = std::time::Instant::now();
-        let run = folder.path().join(format!("c{at}"));
-        let outcome = train_amortizer(&prepared, &student, Some(&teacher), launch(&run, false, &mut |_| {}, None));
-        let Outcome::Finished(summary) = outcome.unwrap() else { panic!("not interrupted") };
-        println!("{sets}: {:?}, {:.1} s", summary.evaluation, started.elapsed().as_secs_f64());
-    }
 }

@@ -303,15 +303,3 @@ fn one_batch_can_be_learned_by_heart_in_every_mode() {
         assert!(last < least && last < first / 10.0, "{target:?}: {first} → {last}");
     }
 }
-
-#[test]
-#[ignore = "a measurement: cargo test -p models fragments_a_second -- --ignored --nocapture"]
-fn fragments_a_second() {
-    for name in ["default", "small", "tiny"] {
-        let (_, amortizer) = build(AmortizerConfig::preset(name).unwrap(), Precision::F32);
-        let batch = fragments(256, 0);
-        let started = std::time::Instant::now();
-        amortizer.embed_stream((0..4).map(|_| Ok(batch.clone())), &mut |_| Ok(())).unwrap();
-        println!("{name}: {:.0} fragments a second", 1024.0 / started.elapsed().as_secs_f64());
-    }
-}

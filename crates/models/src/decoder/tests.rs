@@ -293,27 +293,3 @@ fn draw(generator: &mut ChaCha8Rng) -> FlowNoise {
     let start = Tensor::from_vec(noise::normal(generator, ROWS * 6 * 3), (ROWS, 6, 3), &Device::Cpu).unwrap();
     FlowNoise { start, times: Tensor::from_vec(noise::uniform(generator, ROWS), ROWS, &Device::Cpu).unwrap() }
 }
-
-#[test]
-#[ignore = "a measurement: cargo test -p models --lib decoder::tests::speed -- --ignored --nocapture"]
-fn speed() {
-    for name in ["tiny", "small", "paper"] {
-        let config = DecoderConfig::preset(name).unwrap();
-        let (parameters, decoder) = made(&config, Widths { features: 768, states: 8, actions: 7 }, 500, Precision::F32);
-        let terms = PieceTensor::plain(Tensor::full(9_u32, (32, 40), &Device::Cpu).unwrap()).unwrap();
-        let condition =
-            Condition { terms, features: Some(random(&[32, 768], 1)), states: Some(random(&[32, 8], 2)), images: None };
-        let (actions, start) = (random(&[32, 16, 7], 3), random(&[32, 16, 7], 4));
-        let counted = Tensor::ones((32, 16), DType::F32, &Device::Cpu).unwrap();
-        let batch = DecoderBatch { condition, actions, counted };
-        let noise = FlowNoise { start, times: Tensor::full(0.5_f32, 32, &Device::Cpu).unwrap() };
-        let started = std::time::Instant::now();
-        for _ in 0..3 {
-            parameters.gradients(&decoder.loss(&batch, &noise).unwrap().total.backward().unwrap()).unwrap();
-        }
-        let pass = started.elapsed().as_secs_f64() / 3.0;
-        let started = std::time::Instant::now();
-        decoder.sample(&batch.condition, &noise.start).unwrap();
-        println!("{name}: {pass:.2} s for 32 chunks, {:.2} s to sample them", started.elapsed().as_secs_f64());
-    }
-}

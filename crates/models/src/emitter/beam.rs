@@ -6,6 +6,10 @@
 //! the most likely one; a density is no probability, so numbers have no part in the order of hypotheses.
 //! A complete term leaves no choice: `<separator>` or `<eos>` follows with probability one, and the checker starts again.
 //!
+//! A task and a motion are two terms, and what the second one costs says nothing about the first: a motion has many more tokens
+//! than a task, so a search over both together would prefer whatever task allows a short motion. Therefore each term is searched
+//! for by itself and settled before the next one is begun ([`BeamConfig::term_by_term`]).
+//!
 //! Searches of a batch run side by side, one row of the model for each open hypothesis; keys and values of what was read
 //! are kept, and rows are moved when hypotheses are. Equal scores are ordered by the numbers of their tokens, so the result
 //! is a function of the weights.
@@ -34,6 +38,9 @@ pub struct BeamConfig {
     pub tokens: usize,
     /// How many terms come one after the other.
     pub terms: usize,
+    /// Whether the most likely term is settled before the next one is written; off, all terms are ranked together. Without type
+    /// checking terms have no known end, so they are ranked together.
+    pub term_by_term: bool,
     /// Whether prefixes are type-checked; off, any token may follow any other.
     pub typed: bool,
     /// Whether keys and values are kept from step to step; off, everything is read anew.
@@ -42,7 +49,7 @@ pub struct BeamConfig {
 
 impl Default for BeamConfig {
     fn default() -> Self {
-        BeamConfig { width: 8, tokens: 96, terms: 2, typed: true, cached: true }
+        BeamConfig { width: 8, tokens: 96, terms: 2, term_by_term: true, typed: true, cached: true }
     }
 }
 
@@ -156,22 +163,71 @@ impl Emitter {
             )));
         }
         let (samples, _) = condition.words.dims2()?;
-        let mut rules = Rules::new(vocabulary, checker, beam);
         let known = |piece: &Piece| piece.id == SEPARATOR || vocabulary.symbol(piece.id).is_some();
         if let Some(row) = beginnings.iter().position(|pieces| !pieces.iter().all(known)) {
             return Err(Error::Config(format!("the beginning of program {row} has a symbol that no program has")));
         }
-        let beginning = |row: usize| beginnings.get(row).cloned().unwrap_or_default();
-        let mut searches: Vec<Search> =
-            (0..samples).map(|row| Search::new(row, rules.checker.start(), beginning(row), wanted)).collect();
-        let mut reader = Reader { emitter: self, condition, cache: Cache::default(), cached: beam.cached };
+        let beginning =
+            |row: usize| Begun { pieces: beginnings.get(row).cloned().unwrap_or_default(), ..Begun::default() };
+        let mut begun: Vec<Begun> = (0..samples).map(beginning).collect();
+        if beam.term_by_term && beam.typed {
+            for terms in 1..beam.terms {
+                self.settle(condition, &mut begun, vocabulary, checker, &BeamConfig { terms, ..*beam })?;
+            }
+        }
+        let searches = self.search(condition, begun, wanted, &mut Rules::new(vocabulary, checker, beam))?;
+        Ok(searches.into_iter().map(|search| search.finish(vocabulary)).collect())
+    }
+
+    /// Continues all beginnings that have fewer than `terms` whole terms with the most likely terms. A beginning for which the
+    /// search finds none stays as it is.
+    fn settle(
+        &self,
+        condition: &Condition,
+        begun: &mut [Begun],
+        vocabulary: &BoundVocabulary,
+        checker: &mut PrefixChecker,
+        beam: &BeamConfig,
+    ) -> Result<()> {
+        let is_open = |begun: &Begun| separators(&begun.pieces) < beam.terms;
+        let rows: Vec<usize> = (0..begun.len()).filter(|row| is_open(&begun[*row])).collect();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let selected = rows.iter().map(|row| *row as u32).collect::<Vec<u32>>();
+        let condition = if rows.len() == begun.len() { condition.clone() } else { condition.select(&selected)? };
+        let beginnings = rows.iter().map(|row| begun[*row].clone()).collect();
+        let searches = self.search(&condition, beginnings, 1, &mut Rules::new(vocabulary, checker, beam))?;
+        for (row, search) in rows.into_iter().zip(searches) {
+            begun[row].statistics = search.statistics;
+            if let Some((mut pieces, score)) = search.complete.into_iter().next() {
+                pieces.pop();
+                pieces.push(Piece::plain(SEPARATOR));
+                (begun[row].pieces, begun[row].score) = (pieces, score);
+            }
+        }
+        Ok(())
+    }
+
+    fn search(
+        &self,
+        condition: &Condition,
+        begun: Vec<Begun>,
+        wanted: usize,
+        rules: &mut Rules<'_>,
+    ) -> Result<Vec<Search>> {
+        let whole_terms = begun.iter().map(|begun| begun.whole_terms(rules.beam)).min().unwrap_or(0);
+        let begun = begun.into_iter().enumerate();
+        let searches = begun.map(|(row, begun)| Search::new(row, begun, whole_terms, wanted, rules));
+        let mut searches: Vec<Search> = searches.collect::<Result<_>>()?;
+        let mut reader = Reader { emitter: self, condition, cache: None, cached: rules.beam.cached };
         loop {
             let open: Vec<(u32, &Partial)> = (0..)
                 .zip(&searches)
                 .flat_map(|(sample, search)| search.open.iter().map(move |partial| (sample, partial)))
                 .collect();
             if open.is_empty() {
-                break;
+                return Ok(searches);
             }
             let scores = without_gradients(|| reader.read(&open))?;
             // Rows are in the order of searches; hypotheses remember the row that they came from, for the cache.
@@ -179,11 +235,32 @@ impl Emitter {
             let mut first_row = 0;
             for search in &mut searches {
                 let own: Vec<Scored> = scores.by_ref().take(search.open.len()).collect();
-                first_row += search.advance(&own, &mut rules, first_row)?;
+                first_row += search.advance(&own, rules, first_row)?;
             }
         }
-        Ok(searches.into_iter().map(|search| search.finish(vocabulary)).collect())
     }
+}
+
+/// What every hypothesis of a search begins with.
+#[derive(Clone, Default)]
+struct Begun {
+    pieces: Vec<Piece>,
+    /// ln p of what was found, not given.
+    score: f64,
+    /// What finding it took.
+    statistics: BeamStatistics,
+}
+
+impl Begun {
+    /// The number of pieces up to the last term that is whole, which are read at once.
+    fn whole_terms(&self, beam: &BeamConfig) -> usize {
+        let end = self.pieces.iter().rposition(|piece| piece.id == SEPARATOR).map_or(0, |last| last + 1);
+        if separators(&self.pieces) < beam.terms && end < beam.tokens { end } else { 0 }
+    }
+}
+
+fn separators(pieces: &[Piece]) -> usize {
+    pieces.iter().filter(|piece| piece.id == SEPARATOR).count()
 }
 
 /// What may follow what.
@@ -272,10 +349,15 @@ struct Search {
 }
 
 impl Search {
-    fn new(row: usize, state: PrefixState, beginning: Vec<Piece>, wanted: usize) -> Search {
-        let start = Partial { pieces: Vec::new(), score: 0.0, open: None, state, row };
-        let (complete, statistics) = (Vec::new(), BeamStatistics::default());
-        Search { open: vec![start], complete, statistics, settled: false, beginning, wanted }
+    /// A search that has written the first `whole_terms` pieces of its beginning.
+    fn new(row: usize, begun: Begun, whole_terms: usize, wanted: usize, rules: &mut Rules<'_>) -> Result<Search> {
+        let Begun { pieces: beginning, score, statistics } = begun;
+        let mut start = Partial { pieces: Vec::new(), score, open: None, state: rules.checker.start(), row };
+        for piece in &beginning[..whole_terms] {
+            (start.open, start.state) = rules.step(&start, *piece)?;
+            start.pieces.push(*piece);
+        }
+        Ok(Search { open: vec![start], complete: Vec::new(), statistics, settled: false, beginning, wanted })
     }
 
     /// Every open hypothesis with every allowed token, of which the best stay. Gives the rows that it had.
@@ -307,7 +389,7 @@ impl Search {
             let (vector, state) = rules.step(parent, piece)?;
             let mut pieces = parent.pieces.clone();
             pieces.push(piece);
-            let written = 1 + pieces.iter().filter(|piece| piece.id == SEPARATOR).count();
+            let written = 1 + separators(&pieces);
             let ended = if typed { state.is_complete() && written == terms } else { piece.id == EOS };
             if ended && typed {
                 // Nothing else may follow, so it need not be asked for.
@@ -386,7 +468,8 @@ fn log_softmax(scores: &[f32], allowed: &[u32]) -> Result<Vec<f64>> {
 struct Reader<'a> {
     emitter: &'a Emitter,
     condition: &'a Condition,
-    cache: Cache,
+    /// Keys and values of what was read; none before the first step.
+    cache: Option<Cache>,
     cached: bool,
 }
 
@@ -395,26 +478,27 @@ impl Reader<'_> {
     fn read(&mut self, open: &[(u32, &Partial)]) -> Result<Vec<Scored>> {
         let device = self.condition.words.device();
         let length = open[0].1.pieces.len();
+        let begun = |emitter: &Emitter| {
+            let row = |(_, partial): &(u32, &Partial)| {
+                std::iter::once(Piece::plain(BOS)).chain(partial.pieces.iter().copied()).collect()
+            };
+            let rows: Vec<Vec<Piece>> = open.iter().map(row).collect();
+            emitter.placed_inputs(&PieceTensor::new(&rows, length + 1, device)?, 0)
+        };
         let seen = if !self.cached {
             let samples: Vec<u32> = open.iter().map(|(sample, _)| *sample).collect();
-            let begun = |partial: &Partial| std::iter::once(Piece::plain(BOS)).chain(partial.pieces.clone()).collect();
-            let rows: Vec<Vec<Piece>> = open.iter().map(|(_, partial)| begun(partial)).collect();
-            let inputs = PieceTensor::new(&rows, length + 1, device)?;
             let condition = self.condition.select(&samples)?;
-            let prefix = self.emitter.prefix(&condition)?;
-            let tokens = Tensor::cat(&[prefix, self.emitter.placed_inputs(&inputs, 0)?], 1)?;
+            let tokens = Tensor::cat(&[self.emitter.prefix(&condition)?, begun(self.emitter)?], 1)?;
             self.emitter.transformer.forward(&tokens)?
-        } else if length == 0 {
-            let starts = PieceTensor::plain(Tensor::full(BOS, (open.len(), 1), device)?)?;
-            let prefix = self.emitter.prefix(self.condition)?;
-            let tokens = Tensor::cat(&[prefix, self.emitter.placed_inputs(&starts, 0)?], 1)?;
-            self.emitter.transformer.extend(&tokens, &mut self.cache)?
-        } else {
+        } else if let Some(cache) = &mut self.cache {
             let rows: Vec<u32> = open.iter().map(|(_, partial)| partial.row as u32).collect();
-            self.cache = self.cache.select(&rows)?;
+            *cache = cache.select(&rows)?;
             let last: Vec<Vec<Piece>> = open.iter().map(|(_, partial)| vec![partial.pieces[length - 1]]).collect();
             let last = PieceTensor::new(&last, 1, device)?;
-            self.emitter.transformer.extend(&self.emitter.placed_inputs(&last, length)?, &mut self.cache)?
+            self.emitter.transformer.extend(&self.emitter.placed_inputs(&last, length)?, cache)?
+        } else {
+            let tokens = Tensor::cat(&[self.emitter.prefix(self.condition)?, begun(self.emitter)?], 1)?;
+            self.emitter.transformer.extend(&tokens, self.cache.get_or_insert_default())?
         };
         let last = seen.narrow(1, seen.dim(1)? - 1, 1)?.squeeze(1)?.contiguous()?;
         let symbols = self.emitter.score(&last)?.to_vec2::<f32>()?;

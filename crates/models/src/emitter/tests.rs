@@ -302,6 +302,35 @@ fn a_beam_with_a_cache_finds_what_whole_passes_find() {
     }
 }
 
+#[test]
+fn a_wide_beam_keeps_the_likeliest_task_whatever_motion_follows() {
+    let (mut lost, mut compared) = (0, 0);
+    for seed in 0..8 {
+        let mut world = World::new(&PROGRAMS, true, seed);
+        let beam = BeamConfig { width: 8, tokens: 24, ..BeamConfig::default() };
+        let tasks = world.emit(&condition(3), &BeamConfig { terms: 1, ..beam });
+        let settled = world.emit(&condition(3), &beam);
+        let together = world.emit(&condition(3), &BeamConfig { term_by_term: false, ..beam });
+        for ((task, settled), together) in tasks.iter().zip(&settled).zip(&together) {
+            let (Some(task), Some(first)) = (task.hypotheses.first(), settled.hypotheses.first()) else { continue };
+            let task = &ids(&task.pieces)[..task.pieces.len() - 1];
+            let keeps = |one: &Hypothesis| {
+                let pieces = ids(&one.pieces);
+                pieces.starts_with(task) && pieces[task.len()] == SEPARATOR
+            };
+            assert!(settled.hypotheses.iter().all(keeps));
+            let Some(other) = together.hypotheses.first() else { continue };
+            lost += usize::from(!keeps(other));
+            // What both find has the same probability, that of task and motion.
+            if ids(&other.pieces) == ids(&first.pieces) {
+                assert!((other.log_probability - first.log_probability).abs() < 1e-4);
+                compared += 1;
+            }
+        }
+    }
+    assert!(lost > 0 && compared > 0, "tasks are lost if motions are ranked with them: {lost}, {compared}");
+}
+
 /// Every program within a limit, with ln p by whole passes and a mask of its own.
 fn enumerate(world: &mut World, condition: &Condition, limit: usize) -> Vec<(Vec<u32>, f64)> {
     let bound = world.vocabulary.bind(&mut world.store).unwrap();
@@ -374,7 +403,8 @@ fn what_is_ill_typed_has_no_share() {
     assert_eq!(emission.hypotheses.len(), 2);
     let total: f64 = emission.hypotheses.iter().map(|one| one.log_probability.exp()).sum();
     assert!((total - 1.0).abs() < 1e-9, "{total}");
-    let two = BeamConfig { terms: 2, ..beam };
+    // Only programs that are ranked together share their probability.
+    let two = BeamConfig { terms: 2, term_by_term: false, ..beam };
     let emission = world.emitter.emit(&condition(1), &bound, &mut checker, &two).unwrap().remove(0);
     let total: f64 = emission.hypotheses.iter().map(|one| one.log_probability.exp()).sum();
     assert_eq!(emission.hypotheses.len(), 4);
@@ -511,31 +541,4 @@ fn given_beginnings_are_kept_and_the_best_program_alone_is_the_best_of_all() {
     assert_eq!(best(&begun[1..]), best(&all[1..]));
     let error = emit(&[vec![Piece::plain(UNKNOWN)]], 1).unwrap_err().to_string();
     assert!(error.contains("a symbol that no program has"), "{error}");
-}
-
-#[test]
-#[ignore = "a measurement: cargo test -p models --lib emitter::tests::speed -- --ignored --nocapture"]
-fn speed() {
-    let mut world = World::new(&PROGRAMS, true, 1);
-    let (samples, beam) = (16, BeamConfig { tokens: 24, ..BeamConfig::default() });
-    let started = std::time::Instant::now();
-    let emissions = world.emit(&condition(samples), &beam);
-    let took = started.elapsed().as_secs_f64();
-    let checked: usize = emissions.iter().map(|emission| emission.statistics.checked).sum();
-    let (steps, symbols) = (emissions[0].statistics.steps, world.vocabulary.len());
-    println!("beam: {samples} samples, {steps} steps, {symbols} tokens, {checked} checks in {took:.3} s");
-    for name in ["tiny", "small", "paper"] {
-        let config = EmitterConfig::preset(name).unwrap();
-        let widths = Widths { features: 768, states: 8, actions: 7 };
-        let (parameters, emitter) = made(&config, widths, Symbols { words: 100, tokens: 500 }, Precision::F32);
-        let words = Tensor::ones((32, config.words), DType::U32, &Device::Cpu).unwrap();
-        let (features, states) = (Some(random(&[32, 768], 1)), Some(random(&[32, 8], 2)));
-        let tokens = PieceTensor::plain(Tensor::full(9_u32, (32, 49), &Device::Cpu).unwrap()).unwrap();
-        let batch = EmitterBatch { condition: Condition { words, features, states, images: None }, tokens };
-        let started = std::time::Instant::now();
-        for _ in 0..3 {
-            parameters.gradients(&emitter.loss(&batch).unwrap().total.backward().unwrap()).unwrap();
-        }
-        println!("{name}: {:.2} s for 32 samples of 48 tokens", started.elapsed().as_secs_f64() / 3.0);
-    }
 }

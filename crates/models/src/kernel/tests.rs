@@ -537,23 +537,3 @@ fn sampled_clouds_have_no_coordinates() {
     signatures.push(&[0.0], &[0.0, 1.0]).unwrap();
     assert!(signatures.coordinates(1.0, 1.0).is_err());
 }
-
-#[test]
-#[ignore = "a measurement: cargo test -p models all_pairs_of_a_probe -- --ignored --nocapture"]
-fn all_pairs_of_a_probe() {
-    let mut generator = ChaCha8Rng::seed_from_u64(0);
-    for (points, width) in [(1, 128), (8, 64), (32, 64)] {
-        let (count, starts) = (if points == 32 { 256 } else { 1024 }, 16);
-        let mut signatures = Signatures::new(starts, points, width).unwrap();
-        let values: Vec<f64> = noise::normal(&mut generator, count * starts).into_iter().map(f64::from).collect();
-        signatures.push(&values, &noise::normal(&mut generator, count * starts * points * width)).unwrap();
-        let started = std::time::Instant::now();
-        let distances = signatures.distances(1.0, 1.0);
-        let seconds = started.elapsed().as_secs_f64();
-        println!(
-            "{count} fragments, {starts} starts, {points} points of {width}: {} pairs in {seconds:.2} s, {} threads",
-            distances.condensed().len(),
-            rayon::current_num_threads()
-        );
-    }
-}
