@@ -44,13 +44,12 @@ pub(crate) struct ServeArgs {
     /// Actions that clients execute per request, by which the policy measures time
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) replan: u32,
-    /// When programs are written: at each `request`, which corrects targets on the way, when a `call`
-    /// has ended, or when all calls of the `plan` have
-    #[arg(long, value_name = "WHEN", default_value = "request")]
+    /// When programs are written: when all calls of the `plan` have ended, after each `call`, or at each `request`
+    #[arg(long, value_name = "WHEN", default_value = "plan")]
     pub(crate) emit: Emit,
-    /// What turns programs into actions: the trained `decoder`, or a `controller` without learned weights that drives the robot
-    /// to the targets of the program
-    #[arg(long, value_name = "WHAT", default_value = "decoder")]
+    /// What turns programs into actions: a `controller` without learned weights, which drives the robot to the targets of the
+    /// program, or the trained `decoder`; `auto` is the controller where it can be used
+    #[arg(long, value_name = "WHAT", default_value = "auto")]
     pub(crate) execute: Execute,
     /// Policy to serve, by its folder in the run: `with` (the library), `t1` (without a library), `no_programs` [default:
     /// `with`, or the last one of the loop]
@@ -102,6 +101,7 @@ impl Emit {
 /// What turns programs into actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Execute {
+    Auto,
     Decoder,
     Controller,
 }
@@ -109,6 +109,7 @@ pub(crate) enum Execute {
 impl Execute {
     pub(crate) fn executor(self) -> Executor {
         match self {
+            Execute::Auto => Executor::Auto,
             Execute::Decoder => Executor::Decoder,
             Execute::Controller => Executor::Controller,
         }

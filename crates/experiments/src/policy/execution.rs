@@ -1,11 +1,10 @@
 //! The state of an episode: the program that is being executed, and the position in it.
 //!
-//! The emitter writes what is done over the next segments. Its program is the same at every frame of a segment, but what it
-//! sees is not: nearer to an object, targets are known better. [`Emission`] says when it is asked: at every request, so that
-//! targets and the choice of the call are corrected on the way, or only when the active call has ended, which is when every
-//! group that the skill moves is at its target, to within a step of the grid, or when the call takes longer than twice its
-//! usual time. A task is over when the emitter wrote a single call, the last of a demonstration, and that call has ended;
-//! then the next step of a client's program begins.
+//! The emitter writes what is done over the next segments: a plan, whose calls are executed one after the other. [`Emission`] says
+//! when it is asked again: when the plan is at its end, when a call has ended, or at every request. A call has ended when every
+//! group that the skill moves is at its target; if it begins there, or tells a gripper to open or to close, its usual time must
+//! also have passed. Something that holds the robot, or twice the usual time, ends it as well. A task is over when the plan of a
+//! demonstration's last calls is at its end; then the next step of a client's program begins.
 
 use clustering::Points;
 use serde::{Deserialize, Serialize};
@@ -85,11 +84,11 @@ pub(super) struct Execution {
 #[serde(rename_all = "snake_case")]
 pub enum Emission {
     /// At every request.
-    #[default]
     Request,
     /// When the active call has ended.
     Call,
     /// When all calls of the program have ended.
+    #[default]
     Plan,
 }
 
@@ -97,8 +96,10 @@ pub enum Emission {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Executor {
-    /// The decoder (LCAD).
+    /// The controller where it can follow programs, otherwise the decoder.
     #[default]
+    Auto,
+    /// The decoder (LCAD).
     Decoder,
     /// A controller without learned weights, which drives every group of the robot to its target.
     Controller,
@@ -189,7 +190,7 @@ impl Execution {
                     self.active += 1;
                     return Need::Motion(self.executed.calls[1..].to_vec());
                 }
-                self.finish_call();
+                self.finish_call(body);
             } else if body.rhythm.emission != Emission::Request || self.is_given_motion() {
                 return Need::Nothing;
             }
@@ -309,14 +310,17 @@ impl Execution {
     }
 
     /// The active call has ended: on to the next call or the next step.
-    fn finish_call(&mut self) {
+    fn finish_call(&mut self, body: &Body<'_>) {
         let Plan::Program(steps) = &self.plan else { return };
         let last = match &steps[self.step.min(steps.len() - 1)] {
             Step::Motion { written } => {
                 self.active += 1;
                 self.active >= written.calls.len()
             }
-            // What is emitted covers what remains of the task.
+            // A plan that covers fewer segments than it could is the end of the task.
+            Step::Known { .. } | Step::New { .. } if body.rhythm.emission == Emission::Plan => {
+                self.motion.calls.len() < body.rhythm.horizon.max(2)
+            }
             Step::Known { .. } | Step::New { .. } => self.motion.calls.len() == 1,
         };
         if last && self.step + 1 < steps.len() {

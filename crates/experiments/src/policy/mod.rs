@@ -205,12 +205,18 @@ impl RunPolicy {
             None => Vision::open(&source, widths.features, weights.as_deref(), record.encoder.as_deref(), device)?,
         };
         let tongue = Tongue::load(run, alphabet, &trained.model.vocabulary, &record.tasks)?;
-        if *executor == Executor::Controller && !(emitter.is_some() && tongue.alphabet.can_follow()) {
-            return Err(Error::Mismatch(
-                "this policy needs its decoder: the controller follows programs, and only where states say where the robot is"
-                    .to_owned(),
-            ));
-        }
+        let can_follow = emitter.is_some() && tongue.alphabet.can_follow();
+        let executor = match executor {
+            Executor::Auto if can_follow => Executor::Controller,
+            Executor::Auto => Executor::Decoder,
+            Executor::Controller if !can_follow => {
+                return Err(Error::Mismatch(
+                    "this policy needs its decoder: the controller follows programs, and only where states say where the robot is"
+                        .to_owned(),
+                ));
+            }
+            chosen => *chosen,
+        };
         let setting = |place: &str| config.pointer(&format!("/settings/{place}")).cloned().unwrap_or(Value::Null);
         let beam: BeamConfig = serde_json::from_value(setting("wake/beam")).unwrap_or_default();
         let horizon = setting("cycle/horizon_segments").as_u64().unwrap_or(1) as usize;
@@ -244,7 +250,7 @@ impl RunPolicy {
             tongue,
             readable: readable.collect(),
             rhythm: Rhythm { replan: (*replan).max(1), horizon, emission: *emission },
-            executor: *executor,
+            executor,
             episodes: BTreeMap::new(),
         })
     }
@@ -339,8 +345,8 @@ impl RunPolicy {
         };
         let rewritten = clock.time("emitter", || self.write(batch, &seen, &positions))?;
         let chunks = clock.time("decoder", || match self.executor {
-            Executor::Decoder => self.decode(batch, &positions, &seen),
             Executor::Controller => self.follow(batch, &positions),
+            _ => self.decode(batch, &positions, &seen),
         })?;
         let returns = match self.world.is_some() {
             true => clock.time("return", || self.returns(&seen, &chunks))?,

@@ -77,13 +77,12 @@ pub(crate) struct ClosedLoopArgs {
     /// Actions executed per request
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) replan: u32,
-    /// When programs are written: at each `request`, which corrects targets on the way, when a `call`
-    /// has ended, or when all calls of the `plan` have
-    #[arg(long, value_name = "WHEN", default_value = "request")]
+    /// When programs are written: when all calls of the `plan` have ended, after each `call`, or at each `request`
+    #[arg(long, value_name = "WHEN", default_value = "plan")]
     pub(crate) emit: serve::Emit,
-    /// What turns programs into actions: the trained `decoder`, or a `controller` without learned weights that drives the robot
-    /// to the targets of the program
-    #[arg(long, value_name = "WHAT", default_value = "decoder")]
+    /// What turns programs into actions: a `controller` without learned weights, which drives the robot to the targets of the
+    /// program, or the trained `decoder`; `auto` is the controller where it can be used
+    #[arg(long, value_name = "WHAT", default_value = "auto")]
     pub(crate) execute: serve::Execute,
     /// Side of the images in a request, in pixels
     #[arg(long, value_name = "PIXELS", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=4096))]
