@@ -8,8 +8,10 @@ use clap_complete::Shell;
 use compression::Config;
 use dataset::ControlChoice;
 
+use crate::config::ConfigCommand;
 use crate::eval::EvalCommand;
 use crate::library_show::ShowArgs;
+use crate::presets::PresetsCommand;
 use crate::report_page::ReportArgs;
 use crate::run::{DemoArgs, RunArgs};
 use crate::serve::ServeArgs;
@@ -21,7 +23,7 @@ const MAX_LOOKAHEAD: f64 = 1e6;
 /// The longest time limit, in seconds: a year.
 const MAX_SECONDS: f64 = 31_536_000.0;
 
-/// Typed skill programs and the libraries that make them short
+/// Learn skills and a library of typed programs from robot demonstrations, and serve a policy that uses them
 #[derive(Debug, Parser)]
 #[command(
     name = "refactor-vla",
@@ -30,14 +32,21 @@ const MAX_SECONDS: f64 = 31_536_000.0;
     propagate_version = true,
     max_term_width = 100,
     after_help = "Examples:
-  refactor-vla data inspect
-  refactor-vla library compress
-  refactor-vla program from-instruction \"put the black bowl on the plate\"
-  refactor-vla program check 'seq[pick \"bowl\", place \"bowl\" (on \"plate\")]'
+  refactor-vla demo                                      the whole loop, in some minutes
+  refactor-vla annotate demos/kitchen kitchen_subtasks   named subtasks for your dataset
+  refactor-vla run demos/kitchen --out runs/kitchen      skills, library and policy from it
+  refactor-vla serve runs/kitchen                        the policy, for robots and simulators
+
+Datasets are directories in the LeRobot format v3.0. `--json` prints a result as JSON, and
+`--output FILE` writes that to a file. Interrupted runs are resumed by the same command with
+`--resume`.
 
 The exit code is 0, or 2 if something was wrong."
 )]
 pub(crate) struct Args {
+    /// Write the result to FILE as JSON, instead of printing it
+    #[arg(long, value_name = "FILE", global = true, help_heading = "Global options")]
+    pub(crate) output: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -55,15 +64,14 @@ It takes some minutes on two cores. `report.html` in the directory shows what wa
     #[command(after_help = "Examples:
   refactor-vla run demos/libero_goal --out runs/goal
   refactor-vla run demos/libero_goal --out runs/goal --resume
-  refactor-vla run demos/libero_goal demos/libero_10 --features features \\
-      --preset m188 --set cycle.iterations=3 --device cuda:0 --out runs/both
+  refactor-vla run demos/libero_goal demos/libero_10 --cache features \\
+      --preset m188 --preset fast-wake --set cycle.iterations=3 --device cuda:0 --out runs/both
   refactor-vla run demos/libero_goal demos/libero_10 --each --out runs
 
 Several datasets are learned from together, if their states, actions, cameras and frame rates agree;
 equal instructions are one task.
 
-Ctrl-C ends it where it is, and so does anything else; `--resume` goes on with the result of a run
-that was never stopped.")]
+Safe to interrupt at any time; `--resume` continues and gives the same result.")]
     Run(RunArgs),
     /// Write named subtasks into a dataset, from states, actions and instructions
     #[command(after_help = crate::annotate::EXAMPLES)]
@@ -113,6 +121,12 @@ user are.")]
     /// Run an experiment: its table, and its figures as JSON
     #[command(subcommand)]
     Eval(EvalCommand),
+    /// List presets of settings, and show what they set
+    #[command(subcommand)]
+    Presets(PresetsCommand),
+    /// Show the settings of a run
+    #[command(subcommand)]
+    Config(ConfigCommand),
     /// Print a completion script for a shell
     #[command(after_help = "Example:
   refactor-vla completions bash > ~/.local/share/bash-completion/completions/refactor-vla")]
@@ -120,6 +134,13 @@ user are.")]
         /// The shell
         shell: Shell,
     },
+}
+
+impl Command {
+    /// Whether it has an `--output` that is written besides what is printed.
+    pub(crate) fn has_file(&self) -> bool {
+        matches!(self, Command::Eval(EvalCommand::Annotate(_) | EvalCommand::ClosedLoop(_)))
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -171,7 +192,7 @@ pub(crate) struct ProgramArgs {
     /// The program; `-` reads stdin, `@FILE` a file
     #[arg(value_name = "EXPR")]
     pub(crate) source: String,
-    /// Make the entries of a library callable: a JSON file that `library compress --json` wrote
+    /// Make the entries of a library callable: a JSON file that `library compress --output FILE` wrote
     #[arg(long, value_name = "FILE")]
     pub(crate) library: Option<PathBuf>,
     /// Print JSON, errors included
@@ -429,7 +450,7 @@ pub(crate) enum LibraryCommand {
     /// Find the abstractions that make a corpus shortest, and rewrite it with them
     #[command(after_help = "Examples:
   refactor-vla library compress
-  refactor-vla library compress embedded:libero --verify --json library.json
+  refactor-vla library compress embedded:libero --verify --output library.json
   refactor-vla library compress corpus.json --cost stitch --max-arity 3 --rounds 10 --threads 1
 
 A corpus is a JSON array of strings: s-expressions as Stitch reads them, such as \"(f (lam $0))\",
@@ -439,7 +460,8 @@ programs of our language, or instructions in English.")]
     #[command(after_help = "Examples:
   refactor-vla library show demo-run
   refactor-vla library show runs/goal --json
-  refactor-vla library compress --json library.json && refactor-vla library show library.json
+  refactor-vla library compress --output library.json
+  refactor-vla library show library.json
 
 Of a run that is not finished it shows the library of the newest iteration. The share of calls is a
 mean with its 95 % interval; what is not known is `-`.")]
@@ -510,9 +532,12 @@ pub(crate) struct CompressArgs {
     /// Check that inlining the library gives back every program
     #[arg(long, help_heading = "Output")]
     pub(crate) verify: bool,
-    /// Write the library and the rewritten corpus as JSON; `-` prints it instead of the table
-    #[arg(long, value_name = "OUT", help_heading = "Output")]
-    pub(crate) json: Option<PathBuf>,
+    /// Print the library and the rewritten corpus as JSON instead of a table
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Catches `--json FILE`, as it was once.
+    #[arg(hide = true)]
+    pub(crate) extra: Option<PathBuf>,
 }
 
 /// What is kept of a picture's tokens.

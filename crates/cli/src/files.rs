@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use dataset::whole_file::WholeFile;
 use serde::Serialize;
 
+use crate::call;
 use crate::failure::{Failure, Problem};
 
 /// The longest program read from a file or from stdin, in bytes.
@@ -53,6 +54,9 @@ pub(crate) fn read_if_there(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, 
 
 /// Prints to stdout.
 pub(crate) fn print(bytes: &[u8]) -> Result<(), Failure> {
+    if call::take_output(bytes) {
+        return Ok(());
+    }
     let mut out = io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).map_err(|error| Failure::stdout(&error))
 }

@@ -92,7 +92,7 @@ fn read(path: &Path) -> Result<LibraryFile, Failure> {
     let text = files::read_text(path, MAX_LIBRARY_BYTES)?;
     let none = |error: serde_json::Error| {
         let problem = Problem::new(format!("{} is no library: {error}", shown(path)))
-            .fact("expected", "JSON that `run`, `demo` or `library compress --json` wrote");
+            .fact("expected", "JSON that `run`, `demo` or `library compress --output FILE` wrote");
         match text.starts_with("library ") {
             true => problem.hint("this is a library as text, which can be read as it is; the JSON is beside it"),
             false => problem,

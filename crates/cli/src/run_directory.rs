@@ -23,7 +23,7 @@ pub(crate) fn file_of(run: &Path, name: &str) -> Result<Option<PathBuf>, Failure
         Some(Made::Phase(phase)) => Err(Problem::new(format!("{} is a run of the single phase {phase}", shown(run)))
             .fact("expected", "a directory that `run` or `demo` made")
             .into()),
-        None => Err(no_run(run)),
+        None => Err(not_a_run(run)),
     }
 }
 
@@ -53,7 +53,8 @@ fn phase_of(run: &Path) -> Option<Made> {
     }
 }
 
-fn no_run(run: &Path) -> Failure {
+/// The error for a directory that is not a run.
+pub(crate) fn not_a_run(run: &Path) -> Failure {
     if !run.exists() {
         return Problem::new(format!("there is no directory {}", shown(run)))
             .hint("check the path, and the directory that you are in")
