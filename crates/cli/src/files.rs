@@ -35,7 +35,7 @@ pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, Failure> {
         return Err(too_large(path, limit));
     }
     String::from_utf8(bytes).map_err(|error| {
-        Problem::new(format!("{} is not a text", shown(path)))
+        Problem::new(format!("{} is not a text file", shown(path)))
             .fact("found", format!("a byte that is not UTF-8 at {}", error.utf8_error().valid_up_to()))
             .hint("save it as UTF-8")
             .into()
@@ -146,8 +146,8 @@ fn read_within(source: impl Read, limit: u64) -> io::Result<Vec<u8>> {
 fn too_large(path: &Path, limit: u64) -> Failure {
     Problem::new(format!("{} is too large", shown(path)))
         .fact("found", format!("more than {limit} bytes"))
-        .fact("wanted", format!("at most {limit} bytes"))
-        .hint("split it, and work on the parts")
+        .fact("expected", format!("at most {limit} bytes"))
+        .hint("split it into several files")
         .into()
 }
 

@@ -135,18 +135,18 @@ fn outs(datasets: &[String], out: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut problems = Vec::new();
     for (at, (dataset, name)) in datasets.iter().zip(&names).enumerate() {
         if let "" | "." | ".." = name.as_str() {
-            problems.push(format!("`{dataset}` ends with no name"));
+            problems.push(format!("`{dataset}` does not end with a name"));
         } else if let Some(before) = names[..at].iter().position(|other| other == name) {
-            problems.push(format!("`{}` and `{dataset}` are both called `{name}`", datasets[before]));
+            problems.push(format!("`{}` and `{dataset}` both end with `{name}`", datasets[before]));
         }
     }
     if problems.is_empty() {
         return Ok(names.iter().map(|name| out.join(name)).collect());
     }
-    Err(Problem::new("the runs of these datasets cannot have directories of their own")
+    Err(Problem::new("cannot choose a directory for the run of each dataset")
         .fact("expected", format!("a different name at the end of each path, for directories in `{}`", out.display()))
         .list(problems)
-        .hint("write paths that end with a name, or run each dataset by itself with an `--out` of its own")
+        .hint("write paths that end with a name, or run each dataset separately with its own `--out`")
         .into())
 }
 

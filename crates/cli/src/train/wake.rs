@@ -50,7 +50,7 @@ fn given(path: &Path) -> Result<Given, Failure> {
     };
     let text = files::read_text(&file, MAX_LIBRARY_BYTES)?;
     let library: Library = serde_json::from_str(&text).map_err(|error| {
-        Problem::new(format!("{} is no library of a run: {error}", files::shown(&file)))
+        Problem::new(format!("{} is not the library of a run: {error}", files::shown(&file)))
             .fact("expected", "`library.json` as `run` and `demo` write it")
     })?;
     let skills = match file == Path::new("-") {
@@ -59,8 +59,8 @@ fn given(path: &Path) -> Result<Given, Failure> {
     };
     if skills.is_none() && !library.is_empty() {
         watch::warn(&[format!(
-            "it cannot be checked whether the skills of {} are those of this world model: there is no `{SKILLS}` beside it; the \
-             directory of a run has both",
+            "cannot check whether the skills of {} are those of this world model: there is no `{SKILLS}` next to it; the \
+             directory of a run contains both",
             files::shown(&file)
         )]);
     }
