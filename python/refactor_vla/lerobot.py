@@ -214,7 +214,9 @@ def _picture(key: str, image: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if np.issubdtype(image.dtype, np.floating):
         least, most = float(image.min()), float(image.max())
         if not (-1e-3 <= least and most <= 1 + 1e-3):
-            raise RefactorVLAError(f"`{key}` has values from {least:.3g} to {most:.3g}; expected 0 to 1, not normalised")
+            raise RefactorVLAError(
+                f"`{key}` has values from {least:.3g} to {most:.3g}; expected 0 to 1, not normalised"
+            )
         image = np.rint(image.clip(0, 1) * 255).astype(np.uint8)
     return np.ascontiguousarray(image)
 
