@@ -66,8 +66,8 @@ class Policy:
         """Answer an observation.
 
         Args:
-            observation: images as uint8 ``[height, width, 3]``, the state in the units of the dataset, and ``prompt`` (an
-                instruction) or ``program`` (in the policy's language). Keys are those of openpi, such as
+            observation: images as uint8 ``[height, width, 3]``, the state in the units of the dataset, and ``prompt``
+                (an instruction) or ``program`` (in the policy's language). Keys are those of openpi, such as
                 ``observation/image``, or the dataset's, such as ``observation.images.image``. Later observations of
                 an episode need no prompt. ``"reset": True`` begins an episode, and so does another task.
 
@@ -102,4 +102,5 @@ class Policy:
 
     def __repr__(self) -> str:
         about = self._metadata
-        return f"Policy({about['run']!r}, cameras={about['cameras']}, actions={about['action_horizon']}×{about['action_dim']})"
+        actions = f"{about['action_horizon']}×{about['action_dim']}"
+        return f"Policy({about['run']!r}, cameras={about['cameras']}, actions={actions})"

@@ -1,7 +1,7 @@
 """A policy with the methods of lerobot's ``PreTrainedPolicy``.
 
-Neither lerobot nor torch is imported until tensors arrive: NumPy arrays are answered by NumPy arrays, and torch tensors by
-torch tensors on the same device. Batches are those of ``LeRobotDataset`` and of lerobot's environments: images as
+Neither lerobot nor torch is imported here: NumPy arrays are answered by NumPy arrays, and torch tensors by torch tensors
+on the same device. Batches are those of ``LeRobotDataset`` and of lerobot's environments: images as
 ``[batch, 3, height, width]`` from 0 to 1, ``observation.state`` **in the units of the dataset**, and ``task`` as a list
 of texts. States must not be normalised before, and actions must not be unnormalised afterwards: the policy does both.
 
@@ -92,8 +92,8 @@ class RefactorVLAPolicy:
     ) -> RefactorVLAPolicy:
         """Load the policy of a run: a directory, or a repository of the Hugging Face Hub with the files of one.
 
-        ``weights``, ``emit`` and ``arm`` are those of :meth:`Policy.load`; the others are those of lerobot. A run is always
-        loaded strictly.
+        ``weights``, ``emit`` and ``arm`` are those of :meth:`Policy.load`; the others are those of lerobot. A run is
+        always loaded strictly.
         """
         run = os.fspath(pretrained_name_or_path)
         if unused:
@@ -119,7 +119,7 @@ class RefactorVLAPolicy:
         self.policy.reset()
 
     def select_action(self, batch: Mapping[str, Any], **_: Any) -> Any:
-        """The next action of each row, ``[batch, action_dim]``; a new chunk is computed when the last one is used up."""
+        """The next action of each row, ``[batch, action_dim]``; a used-up chunk is followed by a new one."""
         if not self._queue:
             chunk = self.predict_action_chunk(batch)
             self._queue.extend(chunk[:, at] for at in range(self.config.n_action_steps))
