@@ -1,6 +1,6 @@
 """A policy with the methods of lerobot's ``PreTrainedPolicy``.
 
-Neither lerobot nor torch is imported here: NumPy arrays are answered by NumPy arrays, and torch tensors by torch tensors
+Neither lerobot nor torch is imported here: NumPy arrays are answered by NumPy arrays, torch tensors by torch tensors
 on the same device. Batches are those of ``LeRobotDataset`` and of lerobot's environments: images as
 ``[batch, 3, height, width]`` from 0 to 1, ``observation.state`` **in the units of the dataset**, and ``task`` as a list
 of texts. States must not be normalised before, and actions must not be unnormalised afterwards: the policy does both.
