@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use experiments::presets::names;
 use models::DeviceChoice;
 
 use crate::args::KeyArgs;
@@ -17,7 +18,7 @@ pub(crate) fn again(source: &SourceArgs, keys: &KeyArgs, preset: &str, out: &Pat
         (_, datasets) => {
             words.push("run".to_owned());
             words.extend_from_slice(datasets);
-            words.extend(["--preset".to_owned(), preset.to_owned()]);
+            words.extend(names(preset).into_iter().flat_map(|name| ["--preset".to_owned(), name.to_owned()]));
         }
     }
     if source.features.tuning {
@@ -40,11 +41,11 @@ pub(crate) fn again(source: &SourceArgs, keys: &KeyArgs, preset: &str, out: &Pat
 
 /// Options that say what is learned from, as far as they were given.
 fn data_options(features: &FeatureArgs, keys: &KeyArgs) -> Vec<(&'static str, String)> {
-    let FeatureArgs { encoder, features, hold_out, tuning: _ } = features;
+    let FeatureArgs { encoder, cache, hold_out, tuning: _ } = features;
     let KeyArgs { state_key, action_key, camera_key, reward_key, label_key, control, gripper } = keys;
     let single = [
         ("--encoder", encoder.clone()),
-        ("--features", features.as_ref().map(|folder| folder.display().to_string())),
+        ("--cache", cache.as_ref().map(|folder| folder.display().to_string())),
         ("--hold-out", hold_out.map(|episodes| episodes.to_string())),
         ("--state-key", state_key.clone()),
         ("--action-key", action_key.clone()),
@@ -58,7 +59,7 @@ fn data_options(features: &FeatureArgs, keys: &KeyArgs) -> Vec<(&'static str, St
 }
 
 /// A word as a POSIX shell reads it back.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@%+".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),
@@ -86,7 +87,7 @@ mod tests {
         match Args::try_parse_from(words).unwrap().command {
             Command::Run(options) => {
                 let source = SourceArgs { dataset: options.datasets(), features: options.features.clone() };
-                again(&source, &options.keys, &options.preset, &options.out, &options.how)
+                again(&source, &options.keys, &options.presets.joined(), &options.out, &options.how)
             }
             Command::Demo(options) => {
                 let source = SourceArgs { dataset: vec![DEMO_DATASET.to_owned()], features: FeatureArgs::default() };
@@ -120,8 +121,8 @@ mod tests {
                 "refactor-vla run embedded:libero_goal_mini --preset demo --hold-out 1 --seed 0 --out a",
             ),
             (
-                "refactor-vla run sets/goal 'sets/the 10' --seed 2 --out a",
-                "refactor-vla run sets/goal 'sets/the 10' --preset small --seed 2 --out a",
+                "refactor-vla run sets/goal 'sets/the 10' --preset m188 --preset fast-wake --seed 2 --out a",
+                "refactor-vla run sets/goal 'sets/the 10' --preset m188 --preset fast-wake --seed 2 --out a",
             ),
             (
                 "refactor-vla run --dataset sets/goal sets/10 --out a",
@@ -132,7 +133,7 @@ mod tests {
                  --control 'left arm=absolute' --gripper none \
                  --state-key s --action-key a --reward-key r --features 'the cache' --encoder 'dinov2-small cls' --hold-out 3 \
                  --set cycle.iterations=2 --set 'wake.emitter.train.steps = 5' --seed 7 --device cpu",
-                "refactor-vla run 'it'\\''s' --preset small --encoder 'dinov2-small cls' --features 'the cache' \
+                "refactor-vla run 'it'\\''s' --preset small --encoder 'dinov2-small cls' --cache 'the cache' \
                  --hold-out 3 --state-key s --action-key a --reward-key r --camera-key top --camera-key 'left eye' \
                  --label-key phase --control 'left arm=absolute' --gripper none --set cycle.iterations=2 \
                  --set 'wake.emitter.train.steps = 5' --seed 7 --device cpu \

@@ -76,7 +76,7 @@ fn strings<'t>(text: &'t str, path: &Path) -> Result<Vec<Program<'t>>, Failure> 
                         .enumerate()
                         .filter(|(_, element)| !element.is_string())
                         .map(|(at, element)| format!("[{at}]  {}", kind(element)));
-                    problem(format!("{} has elements that are no strings", shown(path))).list(wrong).into()
+                    problem(format!("{} has elements that are not strings", shown(path))).list(wrong).into()
                 }
                 Ok(other) => {
                     let problem = problem(format!("{} is {}, not an array", shown(path), kind(&other)));

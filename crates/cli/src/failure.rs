@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::process::ExitCode;
 
 use miette::{GraphicalReportHandler, GraphicalTheme};
 
@@ -164,10 +163,10 @@ impl Failure {
     }
 
     /// Tells the user on stderr, and gives the exit code.
-    pub(crate) fn report(self) -> ExitCode {
+    pub(crate) fn report(self) -> u8 {
         let text = match self {
-            Failure::ReaderGone => return ExitCode::SUCCESS,
-            Failure::Told => return ExitCode::from(2),
+            Failure::ReaderGone => return 0,
+            Failure::Told => return 2,
             Failure::Plain(problem) => problem.to_string(),
             Failure::Faults(faults, None) => dataset::explain(&faults),
             Failure::Faults(faults, Some(sum)) => format!("{}\n{sum}\n", dataset::explain(&faults)),
@@ -175,7 +174,54 @@ impl Failure {
         };
         // With stderr gone as well there is nobody left to tell.
         let _ = io::stderr().write_all(text.as_bytes());
-        ExitCode::from(2)
+        2
+    }
+
+    /// The same as data, for callers in this process.
+    pub(crate) fn into_complaint(self) -> Complaint {
+        match self {
+            Failure::Plain(problem) => {
+                let text = problem.to_string();
+                let Problem { message, facts, list, hint } = problem;
+                let facts = facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+                Complaint { text, message, facts, problems: list, hint }
+            }
+            Failure::Faults(faults, _) => {
+                let message = faults.first().map_or_else(|| "bad dataset".to_owned(), ToString::to_string);
+                let problems = faults.iter().map(ToString::to_string).collect();
+                Complaint { text: dataset::explain(&faults), message, problems, ..Complaint::default() }
+            }
+            Failure::Drawn(report) => Complaint::new(report.to_string()).shown_as(drawn_plain(&report)),
+            Failure::Told => Complaint::new("the command failed; its output says why"),
+            Failure::ReaderGone => Complaint::new("stdout was closed"),
+        }
+    }
+}
+
+/// An error as data: what was found, what was expected and what to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Complaint {
+    /// The whole message, as the command line prints it.
+    pub text: String,
+    /// Its first line, lower case and without a full stop.
+    pub message: String,
+    /// Facts by name, such as `found` and `expected`.
+    pub facts: Vec<(String, String)>,
+    /// The single problems, if there are several.
+    pub problems: Vec<String>,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl Complaint {
+    /// An error without facts.
+    pub fn new(message: impl Into<String>) -> Complaint {
+        let message = message.into();
+        Complaint { text: format!("error: {message}\n"), message, ..Complaint::default() }
+    }
+
+    fn shown_as(self, text: String) -> Complaint {
+        Complaint { text, ..self }
     }
 }
 

@@ -80,7 +80,7 @@ fn encoder(options: &FeaturesArgs) -> Result<Box<dyn FrameEncoder>, Failure> {
     match side {
         Some(_) if options.kind.is_some() => {
             Err(Problem::new(format!("`{written}` has no tokens for `--kind` to keep"))
-                .hint("leave `--kind` out, or give a folder of weights as `--encoder`")
+                .hint("omit `--kind`, or give a directory of weights as `--encoder`")
                 .into())
         }
         Some(pixels) => Ok(Box::new(pixels)),
@@ -103,8 +103,8 @@ fn encoder(options: &FeaturesArgs) -> Result<Box<dyn FrameEncoder>, Failure> {
 
 fn no_encoder(written: &str) -> Problem {
     Problem::new(format!("there is no encoder `{written}`"))
-        .fact("expected", "`pixels`, `pixels:SIDE` with a side from 1 to 256, or a folder of weights")
-        .hint("a folder of weights has `config.json` and `model.safetensors` of a DINOv2, as on the Hugging Face Hub")
+        .fact("expected", "`pixels`, `pixels:SIDE` with a side from 1 to 256, or a directory of weights")
+        .hint("a directory of weights contains `config.json` and `model.safetensors` of a DINOv2, as on the Hugging Face Hub")
 }
 
 /// Why a folder of weights is no encoder, and what would be one.
@@ -117,21 +117,21 @@ fn not_loaded(folder: &str, error: EncoderError) -> Problem {
                 .hint("take both files of a model such as facebook/dinov2-base from the Hugging Face Hub")
         }
         EncoderError::Config { file, problems } => {
-            Problem::new(format!("`{}` describes no encoder that is supported", file.display()))
+            Problem::new(format!("`{}` describes an encoder that is not supported", file.display()))
                 .list(problems)
                 .hint("DINOv2 small, base and large without registers are supported")
         }
         EncoderError::Damaged { file, reason } => {
-            Problem::new(format!("`{}` is no whole safetensors file", file.display()))
+            Problem::new(format!("`{}` is not a complete safetensors file", file.display()))
                 .fact("found", reason)
-                .hint("fetch the file again: it may have been cut short, or be a pointer to the file")
+                .hint("download the file again: it may be truncated, or a Git LFS pointer")
         }
         EncoderError::Tensors { file, problems } => {
             Problem::new(format!("`{}` does not have the tensors that `config.json` describes", file.display()))
                 .list(problems)
                 .hint("take `config.json` and `model.safetensors` from the same model")
         }
-        other => Problem::new(other.to_string()).hint("check the folder and `--device`"),
+        other => Problem::new(other.to_string()).hint("check the directory and `--device`"),
     }
 }
 

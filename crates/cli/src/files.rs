@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use dataset::whole_file::WholeFile;
 use serde::Serialize;
 
+use crate::call;
 use crate::failure::{Failure, Problem};
 
 /// The longest program read from a file or from stdin, in bytes.
@@ -34,7 +35,7 @@ pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, Failure> {
         return Err(too_large(path, limit));
     }
     String::from_utf8(bytes).map_err(|error| {
-        Problem::new(format!("{} is not a text", shown(path)))
+        Problem::new(format!("{} is not a text file", shown(path)))
             .fact("found", format!("a byte that is not UTF-8 at {}", error.utf8_error().valid_up_to()))
             .hint("save it as UTF-8")
             .into()
@@ -53,6 +54,9 @@ pub(crate) fn read_if_there(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, 
 
 /// Prints to stdout.
 pub(crate) fn print(bytes: &[u8]) -> Result<(), Failure> {
+    if call::take_output(bytes) {
+        return Ok(());
+    }
     let mut out = io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).map_err(|error| Failure::stdout(&error))
 }
@@ -142,8 +146,8 @@ fn read_within(source: impl Read, limit: u64) -> io::Result<Vec<u8>> {
 fn too_large(path: &Path, limit: u64) -> Failure {
     Problem::new(format!("{} is too large", shown(path)))
         .fact("found", format!("more than {limit} bytes"))
-        .fact("wanted", format!("at most {limit} bytes"))
-        .hint("split it, and work on the parts")
+        .fact("expected", format!("at most {limit} bytes"))
+        .hint("split it into several files")
         .into()
 }
 

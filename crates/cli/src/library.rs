@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::args::{CompressArgs, Cost, Rule};
 use crate::corpus;
 use crate::failure::{Failure, Problem};
-use crate::files::{self, Destination};
+use crate::files;
 use crate::table::{Align, table};
 
 /// The threshold of the paper, in nats (SPEC §7).
@@ -23,11 +23,7 @@ const MIN_GAIN_NATS: f64 = 4.0;
 pub(crate) fn compress(options: &CompressArgs) -> Result<(), Failure> {
     // Since here and not since the process began: `cargo run` becomes this process, with the time it has taken itself.
     let started = ProcessTime::now();
-    let to_stdout = options.json.as_deref() == Some(Path::new("-"));
-    let destination = match &options.json {
-        Some(path) if !to_stdout => Some(Destination::new(path, "library.json")?),
-        _ => None,
-    };
+    check_places(options)?;
     let corpus = corpus::load(&options.corpus, options.format)?;
     let config = config(options);
     let compression = watched(|progress| compression::compress(&corpus, &config, progress))
@@ -64,13 +60,25 @@ pub(crate) fn compress(options: &CompressArgs) -> Result<(), Failure> {
         abstractions: compression.abstractions.iter().map(Entry::new).collect(),
         rewritten: &compression.rewritten,
     };
-    if let Some(destination) = &destination {
-        destination.write(&files::json_bytes(&report)?)?;
-    }
-    match to_stdout {
+    match options.json {
         true => files::print(&files::json_bytes(&report)?),
         false => files::print(report.text().as_bytes()),
     }
+}
+
+/// Refuses `--json FILE`, as it was once typed.
+fn check_places(options: &CompressArgs) -> Result<(), Failure> {
+    let file = match &options.extra {
+        Some(extra) => extra.as_path(),
+        None => match Path::new(&options.corpus) {
+            only if options.json && only.extension().is_some_and(|ending| ending == "json") && !only.exists() => only,
+            _ => return Ok(()),
+        },
+    };
+    Err(Problem::new(format!("{} is not a corpus to read", files::shown(file)))
+        .fact("expected", "one corpus, and `--json` without a value")
+        .hint(format!("to write JSON to a file, type `--output {}`", file.display()))
+        .into())
 }
 
 fn config(options: &CompressArgs) -> Config {

@@ -20,7 +20,7 @@ const STEP: &str = "refactor.json";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
-    /// A directory that `run` or `demo` made, or a library as JSON; `-` for stdin
+    /// Results directory of `run` or `demo`, or a library as JSON; `-` reads stdin
     #[arg(value_name = "RUN_OR_FILE")]
     pub(crate) from: PathBuf,
     /// Print JSON instead of a table
@@ -91,10 +91,10 @@ fn of_run(run: &Path) -> Result<(PathBuf, Option<bool>), Failure> {
 fn read(path: &Path) -> Result<LibraryFile, Failure> {
     let text = files::read_text(path, MAX_LIBRARY_BYTES)?;
     let none = |error: serde_json::Error| {
-        let problem = Problem::new(format!("{} is no library: {error}", shown(path)))
-            .fact("expected", "JSON that `run`, `demo` or `library compress --json` wrote");
+        let problem = Problem::new(format!("{} is not a library: {error}", shown(path)))
+            .fact("expected", "JSON written by `run`, `demo` or `library compress --output FILE`");
         match text.starts_with("library ") {
-            true => problem.hint("this is a library as text, which can be read as it is; the JSON is beside it"),
+            true => problem.hint("this is the library as text, for people; the JSON file is next to it"),
             false => problem,
         }
     };

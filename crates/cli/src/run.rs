@@ -17,7 +17,7 @@ use crate::failure::{Failure, Problem};
 use crate::files;
 use crate::table::{Align, table};
 use crate::train::{
-    FeatureArgs, HowArgs, Place, SourceArgs, brief, interrupted, of_sections, quietly_prepared, watched,
+    FeatureArgs, HowArgs, Place, PresetArgs, SourceArgs, brief, interrupted, of_sections, quietly_prepared, watched,
 };
 
 /// What the demo is made from.
@@ -29,7 +29,7 @@ pub(crate) struct RunArgs {
     /// Datasets to learn one library and one policy from: directories, or `embedded:libero_goal_mini`
     #[arg(value_name = "DATASET", required_unless_present = "dataset")]
     positional: Vec<String>,
-    /// The same as an option
+    /// The same as an option, which it was once.
     #[arg(long, value_name = "DATASET", num_args = 1.., conflicts_with = "positional", hide = true)]
     dataset: Vec<String>,
     /// Make one run per dataset instead, each in a subdirectory of RUN
@@ -40,9 +40,8 @@ pub(crate) struct RunArgs {
     /// Directory for settings, models, library and report (created, or resumed with `--resume`)
     #[arg(long, value_name = "RUN")]
     pub(crate) out: PathBuf,
-    /// Preset of model sizes and training lengths: `demo`, `tiny`, `small`, `eye`, `gpu`, `m188`, `m430`, or a TOML file
-    #[arg(long, value_name = "PRESET", default_value = "small")]
-    pub(crate) preset: String,
+    #[command(flatten)]
+    pub(crate) presets: PresetArgs,
     #[command(flatten)]
     pub(crate) how: HowArgs,
     #[command(flatten)]
@@ -68,7 +67,8 @@ pub(crate) struct DemoArgs {
 
 /// The whole loop on datasets of the user: once on all of them, or once on each.
 pub(crate) fn run(options: &RunArgs) -> Result<(), Failure> {
-    let settings = RunSettings::resolve(&options.preset, &options.how.sets)?;
+    let preset = &options.presets.joined();
+    let settings = RunSettings::resolve(preset, &options.how.sets)?;
     let datasets = options.datasets();
     let runs: Vec<(Vec<String>, PathBuf)> = match options.each {
         true => outs(&datasets, &options.out)?
@@ -82,7 +82,7 @@ pub(crate) fn run(options: &RunArgs) -> Result<(), Failure> {
     let mut made = Vec::new();
     for (dataset, out) in runs {
         let source = SourceArgs { dataset, features: options.features.clone() };
-        let summary = one(&source, &options.keys, &settings, &options.preset, &out, &options.how, &place)?;
+        let summary = one(&source, &options.keys, &settings, preset, &out, &options.how, &place)?;
         // Print each summary immediately so that a later failure does not lose it.
         if !options.how.compute.json && place.is_first() {
             let gap = if made.is_empty() { "" } else { "\n" };
@@ -135,18 +135,18 @@ fn outs(datasets: &[String], out: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut problems = Vec::new();
     for (at, (dataset, name)) in datasets.iter().zip(&names).enumerate() {
         if let "" | "." | ".." = name.as_str() {
-            problems.push(format!("`{dataset}` ends with no name"));
+            problems.push(format!("`{dataset}` does not end with a name"));
         } else if let Some(before) = names[..at].iter().position(|other| other == name) {
-            problems.push(format!("`{}` and `{dataset}` are both called `{name}`", datasets[before]));
+            problems.push(format!("`{}` and `{dataset}` both end with `{name}`", datasets[before]));
         }
     }
     if problems.is_empty() {
         return Ok(names.iter().map(|name| out.join(name)).collect());
     }
-    Err(Problem::new("the runs of these datasets cannot have directories of their own")
+    Err(Problem::new("cannot choose a directory for the run of each dataset")
         .fact("expected", format!("a different name at the end of each path, for directories in `{}`", out.display()))
         .list(problems)
-        .hint("write paths that end with a name, or run each dataset by itself with an `--out` of its own")
+        .hint("write paths that end with a name, or run each dataset separately with its own `--out`")
         .into())
 }
 

@@ -21,9 +21,9 @@ pub(crate) fn file_of(run: &Path, name: &str) -> Result<Option<PathBuf>, Failure
     match phase_of(run) {
         Some(Made::Loop) => Ok(None),
         Some(Made::Phase(phase)) => Err(Problem::new(format!("{} is a run of the single phase {phase}", shown(run)))
-            .fact("expected", "a directory that `run` or `demo` made")
+            .fact("expected", "a directory created by `run` or `demo`")
             .into()),
-        None => Err(no_run(run)),
+        None => Err(not_a_run(run)),
     }
 }
 
@@ -53,24 +53,25 @@ fn phase_of(run: &Path) -> Option<Made> {
     }
 }
 
-fn no_run(run: &Path) -> Failure {
+/// The error for a directory that is not a run.
+pub(crate) fn not_a_run(run: &Path) -> Failure {
     if !run.exists() {
         return Problem::new(format!("there is no directory {}", shown(run)))
             .hint("check the path, and the directory that you are in")
             .into();
     }
-    let problem = Problem::new(format!("{} is no run", shown(run)));
+    let problem = Problem::new(format!("{} is not a run", shown(run)));
     if run.is_file() {
-        return problem.fact("found", "a file").fact("expected", "a directory that `run` or `demo` made").into();
+        return problem.fact("found", "a file").fact("expected", "a directory created by `run` or `demo`").into();
     }
     // Several datasets make a run each, in directories of their own.
     let inner = runs_in(run);
-    let problem = problem.fact("expected", "a directory that `run` or `demo` made");
+    let problem = problem.fact("expected", "a directory created by `run` or `demo`");
     match inner.first() {
         Some(first) => problem
-            .hint(format!("there are {} runs in it; name one, such as `{}`", inner.len(), first.display()))
+            .hint(format!("it contains {} runs; give one of them, such as `{}`", inner.len(), first.display()))
             .into(),
-        None => problem.hint("`refactor-vla demo` makes one in `demo-run`").into(),
+        None => problem.hint("`refactor-vla demo` creates one in `demo-run`").into(),
     }
 }
 

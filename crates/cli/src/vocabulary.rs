@@ -57,9 +57,9 @@ impl Vocabulary {
     fn define_all(&mut self, path: &Path) -> Result<(), Failure> {
         let text = read_text(path, MAX_LIBRARY_BYTES)?;
         let file: LibraryFile = serde_json::from_str(&text).map_err(|error| {
-            Problem::new(format!("{} is no library: {error}", shown(path)))
-                .fact("expected", "what `library compress --json` writes")
-                .hint(format!("run `refactor-vla library compress --json {}`", path.display()))
+            Problem::new(format!("{} is not a library: {error}", shown(path)))
+                .fact("expected", "JSON written by `library compress --output FILE`")
+                .hint(format!("run `refactor-vla library compress --output {}`", path.display()))
         })?;
         // Entries may call later ones: define those that can be defined, until none is left.
         let mut left = file.abstractions;

@@ -23,6 +23,7 @@ pub mod motor_library;
 pub mod pictures;
 pub mod policy;
 pub mod prepared;
+pub mod presets;
 pub mod recursive_pour;
 pub mod reference;
 pub mod returns;

@@ -4,9 +4,6 @@
 //! the preset of the model's shape that it starts from, and everything else is applied to it, then `--set train.steps=100`. A
 //! name that is not a setting is refused together with the closest one that is.
 
-use std::fs;
-use std::path::Path;
-
 use candle_core::Device;
 use dataset::PositiveWindow;
 use models::amortizer::{AmortizerConfig, Supervision};
@@ -17,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::presets;
 
 /// Names and texts of the presets, from small to large.
 pub const PRESETS: [(&str, &str); 9] = [
@@ -203,19 +201,10 @@ pub(crate) fn checked(train: &TrainConfig, batch: Batch) -> Result<()> {
     }
 }
 
-/// A preset, by name or by path, with `key=value` laid over it from left to right.
+/// A preset (see [`presets`]), with `key=value` laid over it from left to right. A key may begin with the section's name.
 pub fn resolve<S: Settings>(preset: &str, sets: &[String]) -> Result<S> {
-    let text = match PRESETS.iter().find(|(name, _)| *name == preset) {
-        Some((_, text)) => (*text).to_owned(),
-        None if Path::new(preset).is_file() => fs::read_to_string(preset).map_err(Error::file(Path::new(preset)))?,
-        None => {
-            let names: Vec<String> = PRESETS.iter().map(|(name, _)| format!("`{name}`")).collect();
-            let known = format!("there are {}, and paths of TOML files", names.join(", "));
-            return Err(Error::Settings(vec![format!("there is no preset `{preset}`; {known}")]));
-        }
-    };
     let damaged = |error: &dyn std::fmt::Display| Error::Settings(vec![format!("preset `{preset}`: {error}")]);
-    let mut file: toml::Table = toml::from_str(&text).map_err(|error| damaged(&error))?;
+    let mut file = presets::merged(preset)?;
     let mut section = match file.remove(S::SECTION) {
         None => toml::Table::new(),
         Some(toml::Value::Table(section)) => section,
@@ -224,19 +213,23 @@ pub fn resolve<S: Settings>(preset: &str, sets: &[String]) -> Result<S> {
     let base = match (section.remove("preset"), S::SHAPE) {
         (Some(name), _) => S::with_model(name.as_str().unwrap_or_default())?,
         (None, Some(shape)) => S::with_model(shape)?,
-        (None, None) => return Err(damaged(&format!("`{}.preset` is missing: the shape to start from", S::SECTION))),
+        (None, None) => {
+            let hint = format!("to lay it over another preset, write `small{}{preset}`", presets::AND);
+            return Err(damaged(&format!("`{}.preset` is missing: the shape to start from; {hint}", S::SECTION)));
+        }
     };
     let mut tree = serde_json::to_value(&base).map_err(|error| damaged(&error))?;
     let first = tree.clone();
     let known = leaves(&tree);
     let mut wrong = Vec::new();
-    let mut lay = |key: &str, value: Value, wrong: &mut Vec<String>| {
+    let mut lay = |written: &str, value: Value, wrong: &mut Vec<String>| {
+        let key = written.strip_prefix(S::SECTION).and_then(|rest| rest.strip_prefix('.')).unwrap_or(written);
         let nested = key.rsplit('.').fold(value.clone(), |value, part| serde_json::json!({ part: value }));
         let mut alone = first.clone();
         lay_over(&mut alone, nested.clone(), String::new(), &known, &mut Vec::new());
         // Alone, so that a wrong value is told with its name, and all of them are.
         if let Err(error) = serde_json::from_value::<S>(alone) {
-            return wrong.push(format!("`{key}` is {value}: {error}"));
+            return wrong.push(format!("`{written}` is {value}: {error}"));
         }
         lay_over(&mut tree, nested, String::new(), &known, wrong);
     };

@@ -25,9 +25,9 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::inference::{Answer, Job, Order};
 use crate::live::Answered;
-use crate::policy::{ClientId, Request, Task};
+use crate::policy::{ClientId, Task};
 use crate::reply::{Timing, metadata_message, reply_message, reset_message};
-use crate::request::{Asked, Observation};
+use crate::request::{Asked, Conversation, Observation};
 use crate::run::Shared;
 
 /// How long a client that is disconnected has to read why.
@@ -92,8 +92,9 @@ pub(crate) async fn attend(stream: Upgraded, shared: &Arc<Shared>, client: Clien
     let config = WebSocketConfig::default().max_message_size(Some(most)).max_frame_size(Some(most));
     let socket = WebSocketStream::from_raw_socket(TokioIo::new(stream), Role::Server, Some(config)).await;
     let asked = Instant::now();
+    let conversation = Conversation::default();
     let mut connection =
-        Connection { socket, shared, client, pinged: None, asked, early: None, task: None, reset: true, total: None };
+        Connection { socket, shared, client, pinged: None, asked, early: None, conversation, total: None };
     let end = match connection.serve().await {
         Ok(never) => match never {},
         Err(end) => end,
@@ -112,10 +113,8 @@ struct Connection<'a> {
     asked: Instant,
     /// What it sent while a request was being answered.
     early: Option<Result<Bytes, End>>,
-    /// Its task.
-    task: Option<Task>,
-    /// Whether the next request begins an episode.
-    reset: bool,
+    /// Its task, and whether an episode is under way.
+    conversation: Conversation,
     /// How long the last request took in all.
     total: Option<Duration>,
 }
@@ -135,7 +134,7 @@ impl Connection<'_> {
             drop(message);
             match asked {
                 Asked::Reset => {
-                    self.reset = true;
+                    self.conversation.reset();
                     self.send(reset_message()).await?;
                 }
                 Asked::Actions(observation) => self.answer(observation, received).await?,
@@ -236,14 +235,11 @@ impl Connection<'_> {
 
     /// Answers an observation.
     async fn answer(&mut self, observation: Observation, received: Instant) -> Result<(), End> {
-        let Observation { pictures, state, task, reset, episode } = observation;
-        let Some(task) = task.or_else(|| self.task.clone()) else {
-            self.shared.metrics.error("missing");
-            return Err(End::error("the first request of a connection needs a `prompt` or a `program`"));
-        };
-        let restart = self.reset || reset || self.task.as_ref() != Some(&task);
-        self.task = Some(task.clone());
-        let request = Request { client: self.client, pictures, state, task, restart, episode };
+        let request = self.conversation.request(self.client, observation).map_err(|error| {
+            self.shared.metrics.error(error.kind());
+            End::error(error.to_string())
+        })?;
+        let restart = request.restart;
         let (answer, receiver) = oneshot::channel();
         let (decode, asked) = (received.elapsed(), Instant::now());
         // Without the thread there is no sender of an answer either.
@@ -253,7 +249,7 @@ impl Connection<'_> {
             self.shared.metrics.error("policy");
             End::error(error.to_string())
         })?;
-        self.reset = false;
+        self.conversation.answered();
         let mut timing: Timing = reply.stages.iter().map(|(stage, time)| (format!("{stage}_ms"), *time)).collect();
         for (stage, time) in [("decode", decode), ("queue", queue), ("infer", infer)] {
             timing.insert(format!("{stage}_ms"), milliseconds(time));

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::message::{self, DecodeError, Dtype, Key, Limits, Value};
 use crate::names::{Names, normalized};
-use crate::policy::{Metadata, Picture, Task};
+use crate::policy::{ClientId, Metadata, Picture, Request, Task};
 
 /// The longest side of an image, in pixels.
 const MAX_SIDE: usize = 8192;
@@ -49,6 +49,38 @@ pub struct Observation {
     pub reset: bool,
     /// The client's name of that episode.
     pub episode: Option<String>,
+}
+
+/// What a client asked before, which later observations need not repeat.
+#[derive(Clone, Debug, Default)]
+pub struct Conversation {
+    task: Option<Task>,
+    /// Whether an observation of the episode was answered.
+    under_way: bool,
+}
+
+impl Conversation {
+    /// The next observation begins an episode.
+    pub fn reset(&mut self) {
+        self.under_way = false;
+    }
+
+    /// An observation was answered.
+    pub fn answered(&mut self) {
+        self.under_way = true;
+    }
+
+    /// The request of an observation: with its own task, or with that of the one before.
+    ///
+    /// # Errors
+    /// If the first observation has no task.
+    pub fn request(&mut self, client: ClientId, observation: Observation) -> Result<Request, RequestError> {
+        let Observation { pictures, state, task, reset, episode } = observation;
+        let task = task.or_else(|| self.task.clone()).ok_or(RequestError::NoTask)?;
+        let restart = !self.under_way || reset || self.task.as_ref() != Some(&task);
+        self.task = Some(task.clone());
+        Ok(Request { client, pictures, state, task, restart, episode })
+    }
 }
 
 /// Why a message is not a request.
@@ -105,6 +137,9 @@ pub enum RequestError {
         /// What it has.
         found: &'static str,
     },
+    /// The first request says nothing about what to do.
+    #[error("the first request needs a `prompt` or a `program`")]
+    NoTask,
 }
 
 impl RequestError {
@@ -112,7 +147,10 @@ impl RequestError {
     pub fn kind(&self) -> &'static str {
         match self {
             RequestError::Message(_) => "message",
-            RequestError::NotMap { .. } | RequestError::Missing { .. } | RequestError::Task { .. } => "missing",
+            RequestError::NotMap { .. }
+            | RequestError::Missing { .. }
+            | RequestError::Task { .. }
+            | RequestError::NoTask => "missing",
             RequestError::Wrong { .. } | RequestError::Twice { .. } | RequestError::LongKey { .. } => "wrong",
         }
     }
@@ -130,12 +168,20 @@ impl Expected {
     /// # Errors
     /// If it is damaged, or not what the policy expects.
     pub fn read(&self, message: &Bytes) -> Result<Asked, RequestError> {
-        let entries = match message::decode(message, &self.limits)? {
+        self.check(&message::decode(message, &self.limits)?)
+    }
+
+    /// Checks a message that is decoded.
+    ///
+    /// # Errors
+    /// If it is not what the policy expects.
+    pub fn check(&self, message: &Value) -> Result<Asked, RequestError> {
+        let entries = match message {
             Value::Map(entries) => entries,
             other => return Err(RequestError::NotMap { found: other.kind() }),
         };
         let mut flat = BTreeMap::new();
-        flatten(&entries, "", &mut flat)?;
+        flatten(entries, "", &mut flat)?;
         let reset = match flat.remove("reset") {
             None | Some((_, Value::Nil)) => false,
             Some((_, Value::Bool(reset))) => *reset,

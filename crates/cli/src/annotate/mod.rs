@@ -24,6 +24,7 @@ use args::FormArg;
 pub(crate) use args::{AnnotateArgs, EXAMPLES};
 use outcome::Outcome;
 
+use crate::call;
 use crate::data::{EMBEDDED, overrides, root};
 use crate::failure::{Failure, Problem};
 use crate::files::{self, Destination};
@@ -242,8 +243,10 @@ fn table_of(options: &AnnotateArgs, annotated: &Annotated) -> Result<Vec<u8>, Fa
 
 /// Runs the work, with its progress on stderr if somebody is there to see it.
 fn watched<T>(work: impl FnOnce(Progress<'_>) -> T) -> T {
-    if !io::stderr().is_terminal() {
-        return work(&|_, _, _| {});
+    let stop = call::stop_flag();
+    let check = || stop.as_deref().into_iter().for_each(call::unwind_if_set);
+    if stop.is_some() || !io::stderr().is_terminal() {
+        return work(&|_, _, _| check());
     }
     let bar = ProgressBar::new(0);
     if let Ok(style) = ProgressStyle::with_template("{elapsed} {bar:40} {percent}% {msg}, {eta} left") {

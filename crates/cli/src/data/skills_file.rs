@@ -96,14 +96,14 @@ fn misnamed(skills: &Skills, root: &Root, info: &Info) -> Vec<String> {
     let Skills { feature, names, .. } = skills;
     let file = vocabulary_file(feature);
     if let Some(expected) = wrong_key(feature) {
-        problems.push(format!("its `feature` is `{}`, wanted {expected}", feature.escape_debug()));
+        problems.push(format!("its `feature` is `{}`, expected {expected}", feature.escape_debug()));
     } else if info.feature(feature).is_some() {
         problems.push(format!("the dataset has a column `{feature}` already; choose another `feature`"));
     } else if root.has(&file) {
         problems.push(format!("the dataset has a file `{file}` already; choose another `feature`"));
     }
     if names.is_empty() {
-        problems.push("`names` is empty, wanted a name for each skill".to_string());
+        problems.push("`names` is empty, expected a name for each skill".to_string());
     }
     let mut known = BTreeSet::new();
     problems

@@ -1,10 +1,9 @@
 //! `eval phase-c`: the matrix, in this process or in several.
 
 use std::collections::VecDeque;
-use std::env;
 use std::ffi::OsString;
 use std::io;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -16,8 +15,8 @@ use experiments::{AmortizerSettings, Prepared, WorldModelSettings, resolve};
 
 use super::args::PhaseCArgs;
 use crate::failure::{Failure, Problem};
-use crate::files;
 use crate::train::{note, open_source, split, stop_flag, training};
+use crate::{files, launch};
 
 /// How often children are looked at.
 const LOOK: Duration = Duration::from_millis(200);
@@ -98,7 +97,6 @@ fn in_children(
     mut wanted: VecDeque<Cell>,
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
-    let program = env::current_exe().map_err(|error| Problem::new(format!("cannot find this program: {error}")))?;
     let mut running = Children::default();
     let mut failed = Vec::new();
     while !wanted.is_empty() || !running.0.is_empty() {
@@ -112,7 +110,8 @@ fn in_children(
             if plan.result(&prepared.source.name, mode, seed)?.is_some() {
                 continue;
             }
-            let mut command = Command::new(&program);
+            let again = launch::again();
+            let mut command = again.map_err(|error| Problem::new(format!("cannot find this program: {error}")))?;
             command.args(repeated(written, &format!("{mode}:{seed}"))).stdin(Stdio::piped()).stdout(Stdio::null());
             let child = command.spawn().map_err(|error| Problem::new(format!("cannot start a process: {error}")))?;
             running.0.push((format!("{} {mode} seed {seed}", prepared.source.name), child));
@@ -173,7 +172,7 @@ fn stop_with_parent(stop: &'static AtomicBool) {
 /// This command's own arguments, for one dataset and one cell.
 fn repeated(dataset: &str, cell: &str) -> Vec<OsString> {
     let mut kept = Vec::new();
-    let mut given = env::args_os().skip(1);
+    let mut given = launch::words().into_iter();
     while let Some(argument) = given.next() {
         match argument.to_str() {
             Some("--dataset") => drop(given.next()),

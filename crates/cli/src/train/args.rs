@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Arg, Subcommand};
+use experiments::presets::AND;
 use models::DeviceChoice;
 
 use crate::args::KeyArgs;
@@ -13,8 +14,8 @@ pub(crate) enum TrainCommand {
     #[command(after_help = "Examples:
   refactor-vla train world-model --out runs/a
   refactor-vla train world-model --out runs/a --resume
-  refactor-vla train world-model --dataset demos/libero_goal --features features \\
-      --preset m188 --set model.contrast=episode_contrast --device cuda:0 --out runs/a
+  refactor-vla train world-model demos/libero_goal --cache features --preset m188 \\
+      --set world_model.model.contrast=episode_contrast --device cuda:0 --out runs/a
 
 Safe to interrupt at any time; `--resume` continues and gives the same result. The model is in
 RUN/world_model, where `run --out RUN --resume` finds it. Several processes train together when
@@ -24,11 +25,11 @@ RUN/world_model, where `run --out RUN --resume` finds it. Several processes trai
     #[command(after_help = "Examples:
   refactor-vla train amortizer --teacher runs/a --out runs/c
   refactor-vla train amortizer --teacher runs/a --vision --out runs/c-vision
-  refactor-vla train amortizer --set supervision=task_index --out runs/bound
+  refactor-vla train amortizer --set amortizer.supervision=task_index --out runs/bound
 
 It learns from the world model that `--teacher` names: the distances of its behavioural kernel, or
-its latents with `--set supervision=distillation`. With `supervision` set to `task_index` or to
-`episode_contrast` it learns without one.")]
+its latents with `--set amortizer.supervision=distillation`. With `task_index` or
+`episode_contrast` as the supervision it learns without a world model.")]
     Amortizer(AmortizerArgs),
     /// Phase B: train the policy (emitter and decoder), with a library or without
     #[command(after_help = "Examples:
@@ -62,7 +63,6 @@ pub(crate) struct AmortizerArgs {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(mut_arg("sets", of_sections))]
 pub(crate) struct WakeArgs {
     /// Run of the world model whose distances define the skills, or a run of the whole loop
     #[arg(long, value_name = "RUN")]
@@ -79,19 +79,49 @@ pub(crate) struct WakeArgs {
 
 /// What all phases take.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("sets", of_sections))]
 pub(crate) struct PhaseArgs {
+    /// Datasets to learn from, joined into one: directories, or `embedded:libero_goal_mini`
+    #[arg(value_name = "DATASET", default_value = EMBEDDED_SET)]
+    datasets: Vec<String>,
+    /// The same as an option, which it was once.
+    #[arg(long, value_name = "DATASET", num_args = 1.., conflicts_with = "datasets", hide = true)]
+    dataset: Vec<String>,
     /// Run directory for checkpoints, metrics and the model (created, or resumed with `--resume`)
     #[arg(long, value_name = "RUN")]
     pub(crate) out: PathBuf,
     #[command(flatten)]
-    pub(crate) data: SourceArgs,
-    /// Preset of model sizes and training lengths: `tiny`, `small`, `eye`, `gpu`, `m188`, `m430`, or a TOML file
-    #[arg(long, value_name = "PRESET", default_value = "small")]
-    pub(crate) preset: String,
+    pub(crate) features: FeatureArgs,
+    #[command(flatten)]
+    pub(crate) presets: PresetArgs,
     #[command(flatten)]
     pub(crate) how: HowArgs,
     #[command(flatten)]
     pub(crate) keys: KeyArgs,
+}
+
+impl PhaseArgs {
+    /// The datasets with their features.
+    pub(crate) fn data(&self) -> SourceArgs {
+        let dataset = if self.dataset.is_empty() { &self.datasets } else { &self.dataset };
+        SourceArgs { dataset: dataset.clone(), features: self.features.clone() }
+    }
+}
+
+/// Presets, which compose from left to right.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PresetArgs {
+    /// Preset of model sizes and training lengths, by name (see `refactor-vla presets list`) or as a TOML file; several
+    /// compose from left to right
+    #[arg(long = "preset", value_name = "PRESET", default_value = "small")]
+    presets: Vec<String>,
+}
+
+impl PresetArgs {
+    /// All of them as one name.
+    pub(crate) fn joined(&self) -> String {
+        self.presets.join(&AND.to_string())
+    }
 }
 
 /// How models are trained, in a single phase or in the loop.
@@ -121,6 +151,9 @@ pub(crate) struct ComputeArgs {
     pub(crate) json: bool,
 }
 
+/// The dataset that is a part of the program.
+const EMBEDDED_SET: &str = "embedded:libero_goal_mini";
+
 /// The help of `--set` where a preset's sections are named.
 pub(crate) fn of_sections(sets: Arg) -> Arg {
     sets.value_name("SECTION.KEY=VALUE").help(
@@ -128,11 +161,11 @@ pub(crate) fn of_sections(sets: Arg) -> Arg {
     )
 }
 
-/// Datasets with their features.
+/// Datasets with their features, in commands that have other things first.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SourceArgs {
     /// Datasets to learn from, joined into one: directories, or `embedded:libero_goal_mini`
-    #[arg(long, value_name = "DIR", num_args = 1.., default_value = "embedded:libero_goal_mini")]
+    #[arg(long, value_name = "DIR", num_args = 1.., default_value = EMBEDDED_SET)]
     pub(crate) dataset: Vec<String>,
     #[command(flatten)]
     pub(crate) features: FeatureArgs,
@@ -145,9 +178,9 @@ pub(crate) struct FeatureArgs {
     /// [default: auto-detected if there is exactly one, or `pixels:8` if there is none and no `--features`]
     #[arg(long, value_name = "ENCODER")]
     pub(crate) encoder: Option<String>,
-    /// Directory that `refactor-vla features --cache` filled [default: the same as there]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) features: Option<PathBuf>,
+    /// Directory of cached features [default: that of `refactor-vla features`]
+    #[arg(long, value_name = "DIR", alias = "features")]
+    pub(crate) cache: Option<PathBuf>,
     /// Held-out episodes per task; every task keeps one to train on [default: 2, or 1 if there are fewer than 5]
     #[arg(long, value_name = "N", value_parser = held_out)]
     pub(crate) hold_out: Option<std::num::NonZeroUsize>,

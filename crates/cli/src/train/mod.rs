@@ -14,13 +14,14 @@ use experiments::cycle::settings::CycleSettings;
 use experiments::cycle::{Event, phases};
 use experiments::run_dir::write_json;
 use experiments::scores::Scores;
+use experiments::settings::Settings as _;
 use experiments::summary::{self, Row};
 use experiments::{AmortizerSettings, FeatureChoice, Prepared, Source, WorldModelSettings, resolve};
 use models::training::checkpoint::MODEL;
 use serde_json::json;
 
 use self::args::{AmortizerArgs, PhaseArgs, WorldModelArgs};
-pub(crate) use self::args::{ComputeArgs, FeatureArgs, HowArgs, SourceArgs, TrainCommand, of_sections};
+pub(crate) use self::args::{ComputeArgs, FeatureArgs, HowArgs, PresetArgs, SourceArgs, TrainCommand, of_sections};
 pub(crate) use self::place::Place;
 use self::watch::Stages;
 pub(crate) use self::watch::{brief, filling, note, stop_flag, training, warn};
@@ -43,11 +44,12 @@ pub(crate) fn run(command: &TrainCommand) -> Result<(), Failure> {
 }
 
 fn world_model(WorldModelArgs { phase }: &WorldModelArgs) -> Result<(), Failure> {
-    let settings: WorldModelSettings = resolve(&phase.preset, &phase.how.sets)?;
+    let preset = &phase.presets.joined();
+    let settings: WorldModelSettings = resolve(preset, &rooted(phase, WorldModelSettings::SECTION))?;
     let place = Place::open(&phase.how.compute)?;
-    let prepared = briefed(&phase.data, &phase.keys, settings.model.horizon, &place)?;
+    let prepared = briefed(&phase.data(), &phase.keys, settings.model.horizon, &place)?;
     let trained = watched(|observer| {
-        let options = place.options(&phase.out, &phase.preset, &phase.how, String::new(), observer);
+        let options = place.options(&phase.out, preset, &phase.how, String::new(), observer);
         phases::world_model(&prepared, &settings, options)
     })?;
     finish(phase, &place, trained, |run| summary::world_model_rows(&prepared, run, &place.device))
@@ -55,19 +57,29 @@ fn world_model(WorldModelArgs { phase }: &WorldModelArgs) -> Result<(), Failure>
 
 fn amortizer(options: &AmortizerArgs) -> Result<(), Failure> {
     let phase = &options.phase;
-    let mut settings: AmortizerSettings = resolve(&phase.preset, &phase.how.sets)?;
+    let preset = &phase.presets.joined();
+    let mut settings: AmortizerSettings = resolve(preset, &rooted(phase, AmortizerSettings::SECTION))?;
     settings.model.vision |= options.vision;
     let place = Place::open(&phase.how.compute)?;
-    let prepared = briefed(&phase.data, &phase.keys, settings.model.horizon, &place)?;
+    let prepared = briefed(&phase.data(), &phase.keys, settings.model.horizon, &place)?;
     // The distances to learn are those by which the loop compares segments.
-    let cycle: CycleSettings = resolve(&phase.preset, &[])?;
+    let cycle: CycleSettings = resolve(preset, &[])?;
     let load = |run| Ok::<_, Failure>(Teacher::load(run, &place.device)?.with_distances(&cycle));
     let teacher = options.teacher.as_deref().map(load).transpose()?;
     let trained = watched(|observer| {
-        let options = place.options(&phase.out, &phase.preset, &phase.how, String::new(), observer);
+        let options = place.options(&phase.out, preset, &phase.how, String::new(), observer);
         phases::amortizer(&prepared, &settings, teacher.as_ref(), options)
     })?;
     finish(phase, &place, trained, |run| summary::amortizer_rows(&prepared, run, &place.device))
+}
+
+/// The settings of a single phase. Keys without its section, as they were once written, are accepted with a hint.
+fn rooted(phase: &PhaseArgs, section: &str) -> Vec<String> {
+    let has_root = |set: &&String| set.trim().strip_prefix(section).is_some_and(|rest| rest.starts_with('.'));
+    if let Some(set) = phase.how.sets.iter().find(|set| !has_root(set)) {
+        note(&[format!("keys are those of `run`: write `--set {section}.{}`", set.trim())]);
+    }
+    phase.how.sets.clone()
 }
 
 /// Calls with an observer that shows progress on stderr.
@@ -121,9 +133,9 @@ pub(crate) fn open_source(dataset: &str, options: &FeatureArgs, keys: &KeyArgs) 
 
 /// Which features, and where they are.
 fn choice(options: &FeatureArgs) -> FeatureChoice {
-    let cache = options.features.clone().or_else(|| features::default_cache().ok());
+    let cache = options.cache.clone().or_else(|| features::default_cache().ok());
     // Whoever names an encoder or a directory expects it to be used.
-    let or_pixels = options.encoder.is_none() && options.features.is_none();
+    let or_pixels = options.encoder.is_none() && options.cache.is_none();
     FeatureChoice { encoder: options.encoder.clone(), cache, or_pixels }
 }
 

@@ -20,14 +20,15 @@ use crate::vocabulary::MAX_LIBRARY_BYTES;
 /// Trains the heads of a policy, and prints their held-out figures.
 pub(super) fn run(options: &WakeArgs) -> Result<(), Failure> {
     let phase = &options.phase;
-    let settings = RunSettings::resolve_wake(&phase.preset, &phase.how.sets)?;
+    let preset = &phase.presets.joined();
+    let settings = RunSettings::resolve_wake(preset, &phase.how.sets)?;
     let mut given = options.library.as_deref().map(given).transpose()?.unwrap_or_default();
     given.without_programs = options.no_programs;
     let place = Place::open(&phase.how.compute)?;
     let horizon = load_world_model(&options.world_model, &place.device)?.record.model.horizon;
-    let prepared = briefed(&phase.data, &phase.keys, horizon, &place)?;
+    let prepared = briefed(&phase.data(), &phase.keys, horizon, &place)?;
     let trained = watched(|observer| {
-        let wanted = place.options(&phase.out, &phase.preset, &phase.how, String::new(), observer);
+        let wanted = place.options(&phase.out, preset, &phase.how, String::new(), observer);
         phases::wake(&prepared, &settings, &options.world_model, &given, wanted)
     });
     let result = trained?.ok_or_else(|| interrupted(&phase.out))?;
@@ -49,7 +50,7 @@ fn given(path: &Path) -> Result<Given, Failure> {
     };
     let text = files::read_text(&file, MAX_LIBRARY_BYTES)?;
     let library: Library = serde_json::from_str(&text).map_err(|error| {
-        Problem::new(format!("{} is no library of a run: {error}", files::shown(&file)))
+        Problem::new(format!("{} is not the library of a run: {error}", files::shown(&file)))
             .fact("expected", "`library.json` as `run` and `demo` write it")
     })?;
     let skills = match file == Path::new("-") {
@@ -58,8 +59,8 @@ fn given(path: &Path) -> Result<Given, Failure> {
     };
     if skills.is_none() && !library.is_empty() {
         watch::warn(&[format!(
-            "it cannot be checked whether the skills of {} are those of this world model: there is no `{SKILLS}` beside it; the \
-             directory of a run has both",
+            "cannot check whether the skills of {} are those of this world model: there is no `{SKILLS}` next to it; the \
+             directory of a run contains both",
             files::shown(&file)
         )]);
     }

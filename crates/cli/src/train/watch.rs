@@ -11,6 +11,7 @@ use experiments::cycle::gates::Judgement;
 use indicatif::{ProgressBar, ProgressStyle};
 use models::training::Progress;
 
+use crate::call;
 use crate::failure::{Failure, Problem};
 
 /// Set by Ctrl-C.
@@ -132,6 +133,9 @@ pub(crate) fn note(notes: &[String]) {
 
 /// Says what was wrong without stopping anything.
 pub(crate) fn warn(warnings: &[String]) {
+    if call::take_warnings(warnings) {
+        return;
+    }
     for warning in warnings {
         let _ = io::stderr().write_all(format!("warning: {warning}\n").as_bytes());
     }

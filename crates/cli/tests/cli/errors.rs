@@ -104,7 +104,7 @@ fn a_file_that_is_not_text() {
     fs::write(&path, [b'[', b'"', 0xff]).unwrap();
     let ran = run(&["library", "compress", path.to_str().unwrap()]);
     assert_eq!(ran.code, 2);
-    assert!(ran.err.ends_with("is not a text\n  found  a byte that is not UTF-8 at 2\nhint: save it as UTF-8\n"));
+    assert!(ran.err.ends_with("is not a text file\n  found  a byte that is not UTF-8 at 2\nhint: save it as UTF-8\n"));
 }
 
 #[test]

@@ -139,14 +139,12 @@ fn finding_8_single_phases_say_what_a_run_says_before_they_train() {
     Small { rewards: false, instructions, ..Small::default() }.write(&folder.path().join("blind"));
     let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let train = |phase: &str, more: &[&str], section: &str| {
-        let mut words = vec!["train".to_owned(), phase.to_owned(), "--dataset".to_owned(), place("blind")];
+        let mut words = vec!["train".to_owned(), phase.to_owned(), place("blind")];
         words.extend(["--preset", "tiny", "--device", "cpu", "--out"].map(str::to_owned));
         words.push(place(phase));
         words.extend(more.iter().map(|word| (*word).to_owned()));
-        let sets = few().into_iter().filter_map(|set| match section {
-            "wake" => set.starts_with("wake.").then_some(set),
-            section => set.strip_prefix(section).and_then(|rest| rest.strip_prefix('.')).map(str::to_owned),
-        });
+        let is_its_own = |set: &String| set.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'));
+        let sets = few().into_iter().filter(is_its_own);
         words.extend(sets.flat_map(|set| ["--set".to_owned(), set]));
         let ran = run(&words.iter().map(String::as_str).collect::<Vec<_>>());
         assert_eq!(ran.code, 0, "{phase}: {}", ran.shown());
@@ -174,8 +172,9 @@ fn finding_3_a_task_with_one_episode_is_trained_on_and_named() {
     let (data, out) = (folder.path().join("single"), folder.path().join("run"));
     let train = |more: &[&str]| {
         let (data, out) = (data.to_str().unwrap(), out.to_str().unwrap());
-        let words = ["train", "world-model", "--dataset", data, "--preset", "tiny", "--device", "cpu", "--out", out];
-        run(&[&words[..], &["--set", "train.steps=2", "--set", "train.warmup=1"], more].concat())
+        let words = ["train", "world-model", data, "--preset", "tiny", "--device", "cpu", "--out", out];
+        run(&[&words[..], &["--set", "world_model.train.steps=2", "--set", "world_model.train.warmup=1"], more]
+            .concat())
     };
     let ran = train(&[]);
     assert_eq!(ran.code, 0, "{}", ran.shown());
@@ -245,7 +244,7 @@ fn finding_6_a_run_without_videos_ends_with_a_report_without_pictures() {
     };
     copy(dataset::embedded("libero_goal_mini").unwrap(), "goal");
     copy(dataset::embedded_features("libero_goal_mini").unwrap(), "cache");
-    let ran = run_on(folder.path(), &["goal"], &["--features", folder.path().join("cache").to_str().unwrap()]);
+    let ran = run_on(folder.path(), &["goal"], &["--cache", folder.path().join("cache").to_str().unwrap()]);
     assert_eq!(ran.code, 0, "{}", ran.shown());
     let (start, _) = ran.err.split_once("world model\n").unwrap();
     assert!(start.contains("note: the report will have no pictures") && start.contains("is missing"), "{start}");

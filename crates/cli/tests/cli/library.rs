@@ -17,7 +17,7 @@ fn timeless(mut report: Value) -> Value {
 
 #[test]
 fn the_default_corpus_compresses_and_verifies() {
-    let report = run(&["library", "compress", "--verify", "--json", "-"]).json();
+    let report = run(&["library", "compress", "--verify", "--json"]).json();
     assert_eq!(report["programs"], 200);
     assert_eq!(report["verified"], true);
     assert_eq!(report["rewritten"].as_array().unwrap().len(), 200);
@@ -31,14 +31,14 @@ fn the_default_corpus_compresses_and_verifies() {
 
 #[test]
 fn all_of_libero_compresses_and_verifies() {
-    let report = run(&["library", "compress", "embedded:libero", "--verify", "--json", "-"]).json();
+    let report = run(&["library", "compress", "embedded:libero", "--verify", "--json"]).json();
     assert_eq!(report["programs"], 800);
     assert_eq!(report["verified"], true);
 }
 
 #[test]
 fn the_report_has_its_fields() {
-    let report = run_with(SEXPRS, &["library", "compress", "-", "--cost", "stitch", "--json", "-"]).json();
+    let report = run_with(SEXPRS, &["library", "compress", "-", "--cost", "stitch", "--json"]).json();
     // Whether they keep their order is a feature of `serde_json` that other crates of a build can switch on.
     let mut fields: Vec<&String> = report.as_object().unwrap().keys().collect();
     fields.sort();
@@ -89,7 +89,7 @@ fn the_number_of_threads_does_not_change_the_result() {
     for corpus in ["embedded:libero_object", "embedded:libero"] {
         for cost in ["stitch", "nats"] {
             let [one, two] = ["1", "2"].map(|threads| {
-                let options = ["library", "compress", corpus, "--cost", cost, "--threads", threads, "--json", "-"];
+                let options = ["library", "compress", corpus, "--cost", cost, "--threads", threads, "--json"];
                 timeless(run(&options).json())
             });
             assert_eq!(one, two, "{corpus}, {cost}");
@@ -98,15 +98,31 @@ fn the_number_of_threads_does_not_change_the_result() {
 }
 
 #[test]
-fn the_file_is_what_stdout_gets_and_the_table_still_shows() {
+fn the_file_is_what_stdout_gets() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("library.json");
-    let ran = run(&["library", "compress", "--json", path.to_str().unwrap()]);
-    assert!(ran.code == 0 && ran.out.contains("arity"), "{}", ran.shown());
-    let written: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
-    let printed = run(&["library", "compress", "--json", "-"]).json();
-    assert_eq!(timeless(written), timeless(printed));
+    let printed = run(&["library", "compress", "--json"]).json();
+    let file = path.to_str().unwrap();
+    for words in [&["library", "compress", "--output", file][..], &["--output", file, "library", "compress", "--json"]]
+    {
+        let ran = run(words);
+        assert!(ran.code == 0 && ran.out.is_empty(), "{}", ran.shown());
+        let written: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        assert_eq!(timeless(written), timeless(printed.clone()));
+    }
+    assert!(run(&["library", "compress"]).out.contains("arity"));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn old_spellings_of_json_files_have_a_hint() {
+    for words in
+        [&["library", "compress", "--json", "new.json"][..], &["library", "compress", "-", "--json", "new.json"]]
+    {
+        let ran = run(words);
+        assert_eq!(ran.code, 2, "{}", ran.shown());
+        assert!(ran.err.contains("to write JSON to a file, type `--output new.json`"), "{}", ran.shown());
+    }
 }
 
 #[test]
@@ -114,7 +130,7 @@ fn learned_entries_can_be_called() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("library.json");
     let path = path.to_str().unwrap();
-    let report = run(&["library", "compress", "--json", "-"]).json();
+    let report = run(&["library", "compress", "--json"]).json();
     fs::write(path, report.to_string()).unwrap();
     let rewritten = report["rewritten"][0].as_str().unwrap();
     assert_eq!(
@@ -125,16 +141,16 @@ fn learned_entries_can_be_called() {
 
 #[test]
 fn searches_say_why_they_stopped() {
-    let report = run(&["library", "compress", "embedded:libero", "--max-steps", "1", "--json", "-"]).json();
+    let report = run(&["library", "compress", "embedded:libero", "--max-steps", "1", "--json"]).json();
     assert_eq!(report["stop_reason"], "budget");
-    let report = run(&["library", "compress", "embedded:libero", "--time-limit", "0", "--json", "-"]).json();
+    let report = run(&["library", "compress", "embedded:libero", "--time-limit", "0", "--json"]).json();
     assert_eq!(report["stop_reason"], "time");
 }
 
 #[test]
 fn pruning_rules_change_the_work_and_not_the_result() {
     let final_cost = |extra: &[&str]| {
-        let options = ["library", "compress", "-", "--cost", "stitch", "--lookahead", "0", "--json", "-"];
+        let options = ["library", "compress", "-", "--cost", "stitch", "--lookahead", "0", "--json"];
         run_with(SEXPRS, &[&options, extra].concat()).json()["final_cost"].clone()
     };
     let expected = final_cost(&[]);
@@ -149,7 +165,7 @@ fn a_library_of_s_expressions_has_nothing_to_call() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("library.json");
     let path = path.to_str().unwrap();
-    let ran = run_with(SEXPRS, &["library", "compress", "-", "--cost", "stitch", "--json", path]);
+    let ran = run_with(SEXPRS, &["library", "compress", "-", "--cost", "stitch", "--output", path]);
     assert_eq!(ran.code, 0, "{}", ran.shown());
     let ran = run(&["program", "check", "seq[]", "--library", path]);
     insta::assert_snapshot!(ran.shown().replace(path, "library.json"));

@@ -57,10 +57,10 @@ fn what_compress_wrote() {
     let folder = folder(&[]);
     let path = folder.path().join("library.json");
     let path = path.to_str().unwrap();
-    assert_eq!(run(&["library", "compress", "--json", path]).code, 0);
+    assert_eq!(run(&["library", "compress", "--output", path]).code, 0);
     insta::assert_snapshot!(shown(&run(&["library", "show", path]), folder.path()));
     let corpus = r#"["(a (b x) (b x))", "(a (b y) (b y))", "(a (b z) (b z))"]"#;
-    assert_eq!(run_with(corpus, &["library", "compress", "-", "--cost", "stitch", "--json", path]).code, 0);
+    assert_eq!(run_with(corpus, &["library", "compress", "-", "--cost", "stitch", "--output", path]).code, 0);
     insta::assert_snapshot!(shown(&run(&["library", "show", path]), folder.path()));
 }
 

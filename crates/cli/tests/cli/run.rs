@@ -30,10 +30,11 @@ fn datasets_that_cannot_be_joined() {
     let ran = run(&[&["run", "--device", "cpu", "--out", out.to_str().unwrap()], &datasets[..]].concat());
     insta::assert_snapshot!(shown(&ran, folder.path()));
     assert!(!out.exists());
-    // The option is the same as the argument.
+    // The old option is the same as the argument, with a hint.
     let option =
         run(&[&["run", "--device", "cpu", "--out", out.to_str().unwrap(), "--dataset"], &datasets[..]].concat());
-    assert_eq!((option.code, option.err), (ran.code, ran.err));
+    let hint = "note: datasets are written without `--dataset`, after the command\n";
+    assert_eq!((option.code, option.err), (ran.code, format!("{hint}{}", ran.err)));
 }
 
 #[test]

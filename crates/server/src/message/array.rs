@@ -76,6 +76,17 @@ impl fmt::Display for Dtype {
 }
 
 impl Array {
+    /// An array by NumPy's name of its type, such as `<f4`, and its data in C order.
+    ///
+    /// # Errors
+    /// If the type is not supported, or the data are not as long as type and shape say.
+    pub fn from_numpy(dtype: &str, shape: Vec<usize>, data: Bytes) -> Result<Array, String> {
+        match shape.len() <= MAX_DIMENSIONS {
+            true => Array::new(Dtype::parse(dtype)?, shape, data),
+            false => Err(format!("an array of {} dimensions; at most {MAX_DIMENSIONS} are read", shape.len())),
+        }
+    }
+
     /// An array, if its data are as long as type and shape say.
     pub(super) fn new(dtype: Dtype, shape: Vec<usize>, data: Bytes) -> Result<Array, String> {
         let count = shape.iter().try_fold(1_usize, |count, side| count.checked_mul(*side));
