@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 
 pub use self::bench::{Bench, Clusterer};
 pub use self::experiments::EXPERIMENTS;
-pub use self::report::{Difference, Entry, Report, Row};
+pub use self::report::{DataNote, Difference, Entry, Report, Row};
 pub use self::settings::{PaperRun, PaperSettings};
 use crate::cycle::Event;
 use crate::error::{Error, Result};
