@@ -36,7 +36,7 @@ class Policy:
         device: str = "auto",
         weights: Path | None = None,
         replan: int = 5,
-        emit: Literal["request", "call"] = "request",
+        emit: Literal["plan", "call", "request"] = "plan",
         arm: str | None = None,
     ) -> Policy:
         """Load the policy of a run.
@@ -46,7 +46,8 @@ class Policy:
             device: ``auto``, ``cpu`` or ``cuda:N``.
             weights: the directory of the DINOv2 weights that the run's features were made with.
             replan: how many actions of each reply are executed, by which the policy measures time.
-            emit: when programs are written: at each ``request``, or when a ``call`` has ended.
+            emit: when programs are written: when all calls of the ``plan`` have ended, after each ``call``, or at each
+                ``request``.
             arm: which policy of the run: ``with`` (the library, the default), ``t1`` (without), ``no_programs``.
 
         Raises:

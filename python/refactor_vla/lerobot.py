@@ -86,7 +86,7 @@ class RefactorVLAPolicy:
         revision: str | None = None,
         strict: bool = False,
         weights: Path | None = None,
-        emit: Literal["request", "call"] = "request",
+        emit: Literal["plan", "call", "request"] = "plan",
         arm: str | None = None,
         **unused: Any,
     ) -> RefactorVLAPolicy:

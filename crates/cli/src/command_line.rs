@@ -39,6 +39,12 @@ pub(crate) fn again(source: &SourceArgs, keys: &KeyArgs, preset: &str, out: &Pat
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
+/// This command as it was typed.
+pub(crate) fn typed() -> String {
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    std::iter::once("refactor-vla".to_owned()).chain(words.map(|word| quoted(&word))).collect::<Vec<_>>().join(" ")
+}
+
 /// Options that say what is learned from, as far as they were given.
 fn data_options(features: &FeatureArgs, keys: &KeyArgs) -> Vec<(&'static str, String)> {
     let FeatureArgs { encoder, cache, hold_out, tuning: _ } = features;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::ValueEnum as _;
-use experiments::policy::PolicyOptions;
+use experiments::policy::{Executor, PolicyOptions};
 use models::DeviceChoice;
 use server::message::{Limits, Value};
 use server::policy::ClientId;
@@ -26,7 +26,7 @@ pub struct SessionOptions {
     pub weights: Option<PathBuf>,
     /// Actions of each reply that are executed.
     pub replan: usize,
-    /// When programs are written: `request` or `call`.
+    /// When programs are written: `plan`, `call` or `request`.
     pub emit: String,
     /// Which of the run's policies.
     pub arm: Option<String>,
@@ -112,7 +112,7 @@ fn loaded(run: &Path, options: &SessionOptions) -> Result<Served, Failure> {
     })?;
     let emit = Emit::from_str(&options.emit, false).map_err(|_| {
         Problem::new(format!("`{}` says nothing about when programs are written", options.emit))
-            .fact("expected", "`request` or `call`")
+            .fact("expected", "`plan`, `call` or `request`")
     })?;
     load(
         run,
@@ -121,6 +121,7 @@ fn loaded(run: &Path, options: &SessionOptions) -> Result<Served, Failure> {
             weights: options.weights.clone(),
             replan: options.replan,
             emission: emit.emission(),
+            executor: Executor::default(),
             arm: options.arm.clone(),
         },
     )

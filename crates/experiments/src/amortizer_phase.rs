@@ -110,10 +110,21 @@ impl<'a> AmortizerObjective<'a> {
         seed: u64,
         device: &Device,
     ) -> Result<AmortizerObjective<'a>> {
+        AmortizerObjective::on(prepared, prepared.training.clone(), settings, teacher, seed, device)
+    }
+
+    /// The same on some of the training fragments. With `kernel`, windows are taken of all of them nevertheless.
+    pub fn on(
+        prepared: &'a Prepared,
+        index: FragmentIndex,
+        settings: &AmortizerSettings,
+        teacher: Option<&Teacher>,
+        seed: u64,
+        device: &Device,
+    ) -> Result<AmortizerObjective<'a>> {
         let precision = settings.precision_on(device);
         let scales = scales(prepared, teacher);
         let table = prepared.table(scales, device, precision, WorldModelConfig::default().discount)?;
-        let index = prepared.training.clone();
         let mut config = settings.model;
         let (order, lessons) = match (settings.supervision, teacher) {
             (Supervision::TaskIndex, None) => (Order::Balanced, Lessons::Labels),
@@ -273,7 +284,18 @@ pub fn train_amortizer(
     teacher: Option<&Teacher>,
     launch: Launch<'_>,
 ) -> Result<Outcome> {
-    let objective = AmortizerObjective::new(prepared, settings, teacher, launch.seed, launch.device)?;
+    train_amortizer_on(prepared, prepared.training.clone(), settings, teacher, launch)
+}
+
+/// The same on some of the training fragments. Its record names all training episodes, so that it is never judged by one.
+pub fn train_amortizer_on(
+    prepared: &Prepared,
+    index: FragmentIndex,
+    settings: &AmortizerSettings,
+    teacher: Option<&Teacher>,
+    launch: Launch<'_>,
+) -> Result<Outcome> {
+    let objective = AmortizerObjective::on(prepared, index, settings, teacher, launch.seed, launch.device)?;
     let taught_by = teacher.into_iter().flat_map(|teacher| teacher.loaded.record.seen.iter().cloned());
     let record: Record<AmortizerConfig> = Record {
         phase: Phase::Amortizer,

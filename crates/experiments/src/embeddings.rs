@@ -40,6 +40,11 @@ pub fn latents(model: &WorldModel, table: &FragmentTable, starts: &[usize], leng
     })
 }
 
+/// What M_φ makes of fragments before its bottleneck: its activations at their last step.
+pub fn activations(model: &WorldModel, table: &FragmentTable, starts: &[usize], length: usize) -> Result<Embeddings> {
+    embedded(table, starts, length, model.config().width, |batch| without_gradients(|| model.activations(batch)))
+}
+
 /// k_χ of fragments by their first frames. One that was trained on D_φ reads as many actions as D_φ imagines.
 pub fn amortized(model: &Amortizer, table: &FragmentTable, starts: &[usize], length: usize) -> Result<Embeddings> {
     let config = model.config();

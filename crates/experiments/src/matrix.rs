@@ -92,7 +92,7 @@ impl Mode {
     }
 
     /// The contrast of its world model, if it has one that is trained.
-    fn contrast(self) -> Option<ContrastMode> {
+    pub(crate) fn contrast(self) -> Option<ContrastMode> {
         match self {
             Mode::None => Some(ContrastMode::None),
             Mode::Supcon => Some(ContrastMode::Supcon),
@@ -101,7 +101,8 @@ impl Mode {
         }
     }
 
-    fn supervision(self) -> Supervision {
+    /// What teaches its amortizer.
+    pub(crate) fn supervision(self) -> Supervision {
         match self {
             Mode::TaskIndex => Supervision::TaskIndex,
             Mode::EpisodeContrastDirect => Supervision::EpisodeContrast,

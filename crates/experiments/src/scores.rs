@@ -68,17 +68,25 @@ pub struct Scores {
 pub fn scores(embeddings: &Embeddings, held_out: &HeldOut, seed: u64) -> Result<Scores> {
     let probe = embeddings.rows(held_out.probe.iter().map(|at| at.0));
     let points = Points::new(&probe, embeddings.width)?;
-    let config = KMeansConfig { clusters: held_out.clusters, seed, ..KMeansConfig::default() };
-    let found = kmeans(points, &config)?;
-    let mut by_kmeans = clustered(points, &found.labels, held_out.clusters, held_out)?;
-    if let Some(phases) = &held_out.episodes {
-        let centres = Points::new(&found.centres, embeddings.width)?;
-        let labels = nearest_centres(Points::new(&embeddings.values, embeddings.width)?, centres)?;
-        by_kmeans.boundary_f1 = Some(boundary_f1(phases, &frames(&labels, held_out), held_out.tolerance)?.f1);
-    }
+    let (labels, boundary_f1) = by_kmeans(embeddings, held_out, seed)?;
+    let mut by_kmeans = clustered(points, &labels, held_out.clusters, held_out)?;
+    by_kmeans.boundary_f1 = boundary_f1;
     let dense = hdbscan(points, &HdbscanConfig::default())?;
     let by_hdbscan = clustered(points, &dense.labels, dense.clusters, held_out)?;
     Ok(Scores { fragments: points.len(), kmeans: by_kmeans, hdbscan: by_hdbscan })
+}
+
+/// The clusters of the probe by KMeans on the vectors of all held-out fragments, and the F1 of boundaries between phases,
+/// where the dataset has phases.
+pub(crate) fn by_kmeans(embeddings: &Embeddings, held_out: &HeldOut, seed: u64) -> Result<(Vec<i64>, Option<f64>)> {
+    let probe = embeddings.rows(held_out.probe.iter().map(|at| at.0));
+    let config = KMeansConfig { clusters: held_out.clusters, seed, ..KMeansConfig::default() };
+    let found = kmeans(Points::new(&probe, embeddings.width)?, &config)?;
+    let Some(phases) = &held_out.episodes else { return Ok((found.labels, None)) };
+    let centres = Points::new(&found.centres, embeddings.width)?;
+    let labels = nearest_centres(Points::new(&embeddings.values, embeddings.width)?, centres)?;
+    let boundaries = boundary_f1(phases, &frames(&labels, held_out), held_out.tolerance)?;
+    Ok((found.labels, Some(boundaries.f1)))
 }
 
 /// NMI of KMeans on vectors of the probe alone, against tasks and phases: cheap enough to watch training by.

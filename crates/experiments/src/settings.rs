@@ -1,6 +1,6 @@
 //! Settings: the differences of a preset from the paper's run, then those of the user.
 //!
-//! A preset is a TOML file with the sections `[world_model]`, `[amortizer]`, `[wake]` and `[cycle]`. In each, `preset` names
+//! A preset is a TOML file with the sections `[world_model]`, `[amortizer]`, `[wake]`, `[cycle]` and `[paper]`. In each, `preset` names
 //! the preset of the model's shape that it starts from, and everything else is applied to it, then `--set train.steps=100`. A
 //! name that is not a setting is refused together with the closest one that is.
 
@@ -17,11 +17,13 @@ use crate::error::{Error, Result};
 use crate::presets;
 
 /// Names and texts of the presets, from small to large.
-pub const PRESETS: [(&str, &str); 9] = [
+pub const PRESETS: [(&str, &str); 11] = [
+    ("smoke", include_str!("../presets/smoke.toml")),
     ("demo", include_str!("../presets/demo.toml")),
     ("tiny", include_str!("../presets/tiny.toml")),
     ("pour", include_str!("../presets/pour.toml")),
     ("small", include_str!("../presets/small.toml")),
+    ("laptop", include_str!("../presets/laptop.toml")),
     ("eye", include_str!("../presets/eye.toml")),
     ("gpu", include_str!("../presets/gpu.toml")),
     ("robot", include_str!("../presets/robot.toml")),
@@ -395,6 +397,6 @@ mod tests {
             assert!(error.contains(part), "{error}");
         }
         let error = resolve::<WorldModelSettings>("large", &[]).unwrap_err().to_string();
-        assert!(error.contains("there is no preset `large`; there are `demo`"), "{error}");
+        assert!(error.contains("there is no preset `large`; there are `smoke`, `demo`"), "{error}");
     }
 }

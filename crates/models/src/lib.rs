@@ -1,6 +1,7 @@
 //! The learned parts: frozen encoder, world model, kernel, amortizer, emitter, decoder, and how they are trained.
 
 pub mod amortizer;
+pub mod bottleneck;
 pub mod contrast;
 pub mod decoder;
 pub mod device;

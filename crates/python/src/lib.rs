@@ -8,9 +8,9 @@ mod convert;
 mod session;
 
 use std::ffi::OsString;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -51,9 +51,12 @@ fn call<'py>(py: Python<'py>, words: Vec<OsString>) -> PyResult<(Bound<'py, PyBy
         .name("command".to_owned())
         .spawn(work)
         .map_err(|error| PyOSError::new_err(error.to_string()))?;
+    // Threads without Python's lock must be able to share what they wait for.
+    let result = Mutex::new(result);
     let mut interrupted = None;
     let said = loop {
-        match py.detach(|| result.recv_timeout(SIGNALS)) {
+        let waited = || result.lock().map_err(|_| RecvTimeoutError::Disconnected)?.recv_timeout(SIGNALS);
+        match py.detach(waited) {
             Ok(said) => break said,
             Err(RecvTimeoutError::Timeout) => {
                 if let Err(signal) = py.check_signals() {

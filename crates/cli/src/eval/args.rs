@@ -6,6 +6,7 @@ use clap::Subcommand;
 use experiments::matrix::Mode;
 
 use super::closed_loop::ClosedLoopArgs;
+use super::paper::PaperCommand;
 use crate::args::KeyArgs;
 use crate::train::{ComputeArgs, FeatureArgs, SourceArgs};
 
@@ -39,15 +40,20 @@ same settings are kept: safe to interrupt at any time, and the same command cont
 With `--server`, RUN is only the directory of the results; use one directory per policy, because
 a server at the same address is taken for the same policy.")]
     ClosedLoop(Box<ClosedLoopArgs>),
-    /// Train phases A and C in every mode, and table how fragments cluster into tasks and phases
-    #[command(after_help = "Examples:
+    #[command(flatten)]
+    Paper(PaperCommand),
+    /// The former spelling of `matrix`: train phases A and C in every mode, in one process or several
+    #[command(
+        hide = true,
+        after_help = "Examples:
   refactor-vla eval phase-c --preset tiny --seeds 1 --out runs/matrix
   refactor-vla eval phase-c --dataset demos/libero_goal --dataset demos/libero_10 --features features \\
       --preset m188 --device cuda:0 --jobs 4 --out runs/matrix
   refactor-vla eval phase-c --modes none,task_index --set world_model.train.steps=2000 --out runs/two
 
 Cells that are finished are not run again: the same command goes on where it was stopped, and a
-longer list of modes, seeds or datasets adds to what is there.")]
+longer list of modes, seeds or datasets adds to what is there."
+    )]
     PhaseC(PhaseCArgs),
     /// Compare the forms of the behavioural kernel: agreement with rollouts, clusters, time per pair
     #[command(after_help = "Examples:

@@ -4,6 +4,7 @@ mod annotate;
 mod args;
 mod closed_loop;
 mod motor_library;
+mod paper;
 mod phase_c;
 mod pour;
 mod returns;
@@ -25,6 +26,7 @@ pub(crate) fn run(command: &EvalCommand) -> Result<(), Failure> {
     match command {
         EvalCommand::Annotate(options) => annotate::run(options),
         EvalCommand::ClosedLoop(options) => closed_loop::run(options),
+        EvalCommand::Paper(command) => paper::run(command),
         EvalCommand::PhaseC(options) => phase_c::run(options),
         EvalCommand::Kernel(options) => kernel(options),
         EvalCommand::RecursivePour(options) => pour::run(options),

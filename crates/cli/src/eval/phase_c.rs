@@ -1,4 +1,5 @@
-//! `eval phase-c`: the matrix, in this process or in several.
+//! `eval phase-c`: the matrix, in this process or in several. `eval matrix` is its successor, with intervals over episodes
+//! and the paper's values; this one is kept for directories that it has begun, and for `--jobs`.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -46,6 +47,9 @@ pub(crate) fn run(options: &PhaseCArgs) -> Result<(), Failure> {
         let prepared = open(options.dataset.first().map_or("", String::as_str))?;
         return watched(&plan, &prepared, mode, seed)?.map(drop).ok_or_else(stopped);
     }
+    note(&["`eval phase-c` is now `eval matrix DATASET… --out DIR`, which also has the paper's values, intervals over episodes and a \
+            figure; this spelling goes on with directories that it has begun"
+        .to_owned()]);
     let modes = if options.modes.is_empty() { Mode::ALL.to_vec() } else { options.modes.clone() };
     let (mut raw, mut cells, mut wanted) = (Vec::<(String, Scores)>::new(), Vec::new(), VecDeque::new());
     let mut datasets = Vec::new();

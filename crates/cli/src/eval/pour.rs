@@ -20,6 +20,7 @@ pub(super) fn run(options: &PourArgs) -> Result<(), Failure> {
     let stop = stop_flag()?;
     let wanted = PourOptions {
         seeds: options.seeds,
+        first_seed: 0,
         demos: options.demos as usize,
         training_demos: options.training_demos.unwrap_or(options.demos) as usize,
         pairs: options.pairs as usize,

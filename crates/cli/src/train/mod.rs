@@ -1,7 +1,7 @@
 //! `train …`: single phases.
 
 mod args;
-mod place;
+pub(crate) mod place;
 mod wake;
 pub(crate) mod watch;
 

@@ -65,11 +65,16 @@ impl Place {
     }
 
     fn in_words(&self) -> String {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let device = if self.device.is_cpu() { format!("cpu, {threads} threads") } else { "cuda".to_owned() };
+        let device = in_words(&self.device);
         match self.transport.world() {
             1 => device,
             world => format!("{world} processes, each on {device}"),
         }
     }
+}
+
+/// A device in words, for the record.
+pub(crate) fn in_words(device: &experiments::Device) -> String {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    if device.is_cpu() { format!("cpu, {threads} threads") } else { "cuda".to_owned() }
 }

@@ -6,6 +6,7 @@ mod closed_loop;
 mod data;
 mod errors;
 mod eval_annotate;
+mod eval_paper;
 mod features;
 mod findings;
 mod help;

@@ -280,7 +280,7 @@ pub struct PlanTerms {
 
 /// The standard primitives, and the general ones if an instruction needs them: a primitive that no program uses would only
 /// make the names of all others longer.
-fn primitives(demonstrations: &Demonstrations, store: &mut TermStore) -> Signature {
+pub(crate) fn primitives(demonstrations: &Demonstrations, store: &mut TermStore) -> Signature {
     let mut base = Signature::standard(store);
     let is_general = |text: &str| instruction::partial(text).is_ok_and(|found| found.plan.is_general());
     if demonstrations.all.iter().any(|demonstration| is_general(&demonstration.instruction)) {

@@ -57,6 +57,8 @@ pub const PAPER_SUP: (f64, f64) = (0.205, 0.039);
 pub struct PourOptions {
     /// How many seeds of the model.
     pub seeds: u64,
+    /// The first of them.
+    pub first_seed: u64,
     /// Demos of each depth and seed for evaluation (paper: 50).
     pub demos: usize,
     /// Demos of each depth for training (paper: 50).
@@ -75,6 +77,7 @@ impl Default for PourOptions {
     fn default() -> Self {
         PourOptions {
             seeds: 5,
+            first_seed: 0,
             demos: recursive_pour::DEMOS_PER_DEPTH,
             training_demos: recursive_pour::DEMOS_PER_DEPTH,
             pairs: 4096,
@@ -167,7 +170,7 @@ pub fn recursive_pour(
     let (demonstrated, crossed) = (demonstrated(&judged, scale)?, crossed(&judged, options.pairs, scale)?);
 
     let mut seeds = Vec::new();
-    for seed in 0..options.seeds {
+    for seed in options.first_seed..options.first_seed.saturating_add(options.seeds) {
         let run = folder.path().join(format!("seed-{seed}"));
         let parameters = Parameters::new(device, precision, seed);
         let (batch, training) = (settings.batch.0, table(&training)?);
@@ -310,6 +313,7 @@ mod tests {
         let run = |scale: RewardScale| {
             let options = PourOptions {
                 seeds: 2,
+                first_seed: 0,
                 demos: 2,
                 training_demos: 3,
                 pairs: 8,

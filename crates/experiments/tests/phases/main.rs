@@ -6,6 +6,7 @@ mod cycle;
 mod joined;
 mod kernel;
 mod motor;
+mod paper;
 mod programs;
 mod robots;
 mod several_processes;

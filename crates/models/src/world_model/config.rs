@@ -61,6 +61,9 @@ pub struct WorldModelConfig {
     pub contrast_weight: f64,
     /// Temperature of the contrastive term (paper: 0.1).
     pub temperature: f64,
+    /// The weight of σ(W)²/2 of the layer that predicts the next latent, the prior's, where σ is its largest singular value
+    /// (Yoshida & Miyato 2017, "Spectral norm regularization"). Only the experiment on mechanisms uses it (paper: 0).
+    pub spectral_weight: f64,
     /// Fused or composed operations.
     pub form: Form,
 }
@@ -118,6 +121,7 @@ impl Default for WorldModelConfig {
             imagined_share: 0.0,
             contrast_weight: 0.5,
             temperature: 0.1,
+            spectral_weight: 0.0,
             form: Form::default(),
         }
     }
@@ -156,6 +160,7 @@ impl WorldModelConfig {
             ("free_nats", self.free_nats),
             ("return_weight", self.return_weight),
             ("contrast_weight", self.contrast_weight),
+            ("spectral_weight", self.spectral_weight),
         ];
         let negative = weights.iter().filter(|(_, weight)| !(weight.is_finite() && *weight >= 0.0));
         wrong.extend(negative.map(|(name, weight)| format!("`{name}` is {weight}, wanted 0 or more")));

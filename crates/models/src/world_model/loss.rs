@@ -79,6 +79,11 @@ impl WorldModel {
             }
         }
 
+        if config.spectral_weight > 0.0 {
+            let largest = largest_singular_value(&self.prior.weight.tracked_f32())?;
+            terms.push(("spectral", config.spectral_weight, (largest.sqr()? / 2.0)?));
+        }
+
         let weighted: Result<Vec<Tensor>> = terms.iter().map(|(_, weight, term)| Ok((term * *weight)?)).collect();
         let total = Tensor::stack(&weighted?, 0)?.sum_all()?;
         Ok(Losses { total, terms: terms.into_iter().map(|(name, _, term)| (name, term.detach())).collect() })
@@ -145,5 +150,48 @@ impl WorldModel {
             states: mixed(&states, &imagined.states, &batch.states)?,
             ..batch.clone()
         }))
+    }
+}
+
+/// The largest singular value of a matrix, by power iteration. Gradients flow through the last product alone, as those of
+/// a singular value do: ∂σ/∂W = u vᵀ.
+///
+/// # Shapes
+/// `matrix`: `[outputs, inputs]`; gives a scalar.
+fn largest_singular_value(matrix: &Tensor) -> Result<Tensor> {
+    /// Rounds from the same start in every step; the largest two singular values rarely lie close together.
+    const ROUNDS: usize = 8;
+    let fixed = matrix.detach();
+    let unit = |vector: Tensor| -> Result<Tensor> {
+        let length = (vector.sqr()?.sum_all()? + 1e-12)?.sqrt()?;
+        Ok(vector.broadcast_div(&length)?)
+    };
+    let (outputs, _) = fixed.dims2()?;
+    let start: Vec<f32> = (0..outputs).map(|at| 1.0 + (at % 7) as f32 / 7.0).collect();
+    let mut left = unit(Tensor::from_vec(start, (outputs, 1), fixed.device())?)?;
+    let mut right = unit(fixed.t()?.matmul(&left)?)?;
+    for _ in 0..ROUNDS {
+        left = unit(fixed.matmul(&right)?)?;
+        right = unit(fixed.t()?.matmul(&left)?)?;
+    }
+    Ok((left * matrix.matmul(&right)?)?.sum_all()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::{Device, Var};
+
+    use super::*;
+
+    #[test]
+    fn the_largest_singular_value_and_its_gradient_are_those_of_a_diagonal_matrix() {
+        let matrix = Var::from_vec(vec![3.0_f32, 0.0, 0.0, 0.0, -5.0, 0.0], (2, 3), &Device::Cpu).unwrap();
+        let value = largest_singular_value(matrix.as_tensor()).unwrap();
+        assert!((value.to_scalar::<f32>().unwrap() - 5.0).abs() < 1e-4, "{value:?}");
+        let gradient = value.backward().unwrap().get(&matrix).unwrap().to_vec2::<f32>().unwrap();
+        let wanted = [[0.0, 0.0, 0.0], [0.0, -1.0, 0.0]];
+        for (found, wanted) in gradient.iter().flatten().zip(wanted.iter().flatten()) {
+            assert!((found - wanted).abs() < 1e-2, "{gradient:?}");
+        }
     }
 }

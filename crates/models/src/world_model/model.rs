@@ -149,6 +149,17 @@ impl WorldModel {
         Ok(Gaussian::from_raw(&self.posterior.forward(&last)?)?.mean.contiguous()?.detach())
     }
 
+    /// The activations that the posterior of the last step is read from, h at `state_t`, without gradients: what the world
+    /// model makes of a fragment before its bottleneck.
+    ///
+    /// # Shapes
+    /// `[B, width]`, f32.
+    pub fn activations(&self, batch: &FragmentBatch) -> Result<Tensor> {
+        let (states, _) = self.read(batch)?;
+        let (_, steps, _) = states.dims3()?;
+        Ok(states.detach().narrow(1, steps - 1, 1)?.squeeze(1)?.to_dtype(DType::F32)?.contiguous()?)
+    }
+
     /// The tokens of some steps, of which the first is step `from`.
     ///
     /// # Shapes
