@@ -8,7 +8,9 @@
 
 use clustering::Points;
 use serde::{Deserialize, Serialize};
-use skills::{ActionLayout, Argument, Control, Episode, Position, REACHED, SkillAlphabet, SkillCall, UnderWay};
+use skills::{
+    ActionLayout, Argument, Control, Episode, Position, REACHED, Skill, SkillAlphabet, SkillCall, SkillId, UnderWay,
+};
 
 use models::vocabulary::Piece;
 
@@ -69,6 +71,8 @@ pub(super) struct Execution {
     left: Option<f64>,
     /// The last call that has ended.
     finished: Option<SkillCall>,
+    /// Whether the robot is on its way back to where the episode began.
+    returning: bool,
     /// How far the active call is.
     under_way: UnderWay,
     /// Steps during which the call does not count as ended.
@@ -136,6 +140,8 @@ pub(super) struct Rhythm {
     pub(super) horizon: usize,
     /// When the emitter writes.
     pub(super) emission: Emission,
+    /// Whether the robot returns to where the episode began before the next step of a client's program.
+    pub(super) returns: bool,
 }
 
 impl Rhythm {
@@ -159,6 +165,7 @@ impl Execution {
             distance: None,
             left: None,
             finished: None,
+            returning: false,
             under_way: UnderWay { steps: 0.0, timed: false },
             kept: 0.0,
             last: None,
@@ -186,12 +193,23 @@ impl Execution {
             self.left = self.call.as_ref().and_then(|call| body.alphabet.left(call, position));
             if has_ended {
                 self.finished = self.call.take();
-                if body.rhythm.emission == Emission::Plan && !self.is_given_motion() && self.executed.calls.len() > 1 {
+                if self.returning {
+                    (self.returning, self.finished) = (false, None);
+                } else if body.rhythm.emission == Emission::Plan
+                    && !self.is_given_motion()
+                    && self.executed.calls.len() > 1
+                {
                     self.active += 1;
                     return Need::Motion(self.executed.calls[1..].to_vec());
+                } else {
+                    let step = self.step;
+                    self.finish_call(body);
+                    if let Some(home) = self.home(body).filter(|_| self.step != step) {
+                        self.returning = true;
+                        return Need::Motion(vec![home]);
+                    }
                 }
-                self.finish_call(body);
-            } else if body.rhythm.emission != Emission::Request || self.is_given_motion() {
+            } else if self.returning || body.rhythm.emission != Emission::Request || self.is_given_motion() {
                 return Need::Nothing;
             }
         }
@@ -206,6 +224,17 @@ impl Execution {
                 }
             },
         }
+    }
+
+    /// The call that leads back to where the episode began, with open grippers. Demonstrations of a task begin there, and a program
+    /// of several tasks begins each of them there.
+    fn home(&self, body: &Body<'_>) -> Option<SkillCall> {
+        let (start, layout) = (self.start.as_ref().filter(|_| body.rhythm.returns)?, &body.alphabet.layout);
+        let fits = |skill: &&Skill| !skill.closed.contains(&true) && skill.arguments.len() == layout.groups.len();
+        let skill = body.alphabet.skills.iter().filter(fits).max_by_key(|skill| skill.members)?;
+        let at = body.alphabet.skills.iter().position(|one| one.name == skill.name)?;
+        let arguments = skill.arguments.iter().map(|group| Argument::To(start[*group].clone())).collect();
+        Some(SkillCall { skill: SkillId(at), arguments })
     }
 
     /// How many calls at the beginning of a program, written for this request, are over: where one call ends and the next one
@@ -249,6 +278,9 @@ impl Execution {
             && let Some(Step::Motion { written }) = steps.get(self.step)
         {
             (self.motion, self.task) = (written.clone(), written.clone());
+        }
+        if self.returning {
+            (self.motion, self.task, self.written) = (Written::default(), Written::default(), true);
         }
         self.executed = executed;
         self.begin_call(body, position);

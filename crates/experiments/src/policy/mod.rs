@@ -249,7 +249,12 @@ impl RunPolicy {
             scales: trained.scales,
             tongue,
             readable: readable.collect(),
-            rhythm: Rhythm { replan: (*replan).max(1), horizon, emission: *emission },
+            rhythm: Rhythm {
+                replan: (*replan).max(1),
+                horizon,
+                emission: *emission,
+                returns: executor == Executor::Controller,
+            },
             executor,
             episodes: BTreeMap::new(),
         })
