@@ -10,7 +10,7 @@ mod session;
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -42,6 +42,8 @@ fn main(py: Python<'_>, words: Vec<OsString>, launcher: Vec<OsString>) -> u8 {
 fn call<'py>(py: Python<'py>, words: Vec<OsString>) -> PyResult<(Bound<'py, PyBytes>, Vec<String>)> {
     let stop = Arc::new(AtomicBool::new(false));
     let (sender, result) = channel();
+    // The receiver alone cannot be used without the lock of Python's interpreter.
+    let result = Mutex::new(result);
     let flag = stop.clone();
     let work = move || {
         // Nobody waits any more if Python has ended.
@@ -51,12 +53,9 @@ fn call<'py>(py: Python<'py>, words: Vec<OsString>) -> PyResult<(Bound<'py, PyBy
         .name("command".to_owned())
         .spawn(work)
         .map_err(|error| PyOSError::new_err(error.to_string()))?;
-    // Threads without Python's lock must be able to share what they wait for.
-    let result = Mutex::new(result);
     let mut interrupted = None;
     let said = loop {
-        let waited = || result.lock().map_err(|_| RecvTimeoutError::Disconnected)?.recv_timeout(SIGNALS);
-        match py.detach(waited) {
+        match py.detach(|| result.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(SIGNALS)) {
             Ok(said) => break said,
             Err(RecvTimeoutError::Timeout) => {
                 if let Err(signal) = py.check_signals() {
