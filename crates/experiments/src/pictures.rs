@@ -76,7 +76,8 @@ impl Pictures {
     /// # Shapes
     /// `looks`: one for each camera of each frame; gives `[B, cameras, patches, numbers]`.
     pub fn seen(&self, eye: &EyeConfig, frames: &[usize], looks: Option<&[Look]>) -> models::Result<Tensor> {
-        let images = frames.iter().flat_map(|frame| (0..self.cameras).map(move |at| (frame * self.cameras + at) as u32));
+        let images =
+            frames.iter().flat_map(|frame| (0..self.cameras).map(move |at| (frame * self.cameras + at) as u32));
         let images: Vec<u32> = images.collect();
         let plain = vec![Look::PLAIN; images.len()];
         eye.images(&self.pixels, &images, looks.unwrap_or(&plain), DType::F32)

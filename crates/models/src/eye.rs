@@ -153,7 +153,11 @@ impl EyeConfig {
                 self.patch, self.side
             ));
         } else if self.grid > 0 && !self.places(halvings).is_multiple_of(self.grid) {
-            wrong.push(format!("{} tokens on a side do not divide the {} places of the last stage", self.grid, self.places(halvings)));
+            wrong.push(format!(
+                "{} tokens on a side do not divide the {} places of the last stage",
+                self.grid,
+                self.places(halvings)
+            ));
         }
         if self.tokens() == 0 {
             wrong.push("`eye.grid` and `eye.keypoints` are both 0, so nothing is seen".to_owned());
@@ -300,8 +304,7 @@ impl Eye {
                 }
             };
             let block = |scope: &mut Scope<'_>| -> Result<(LayerNorm, [Convolution; 2])> {
-                let mut convolution =
-                    |name: &str| Convolution::new(&mut scope.enter(name), side, 1, (own, own), form);
+                let mut convolution = |name: &str| Convolution::new(&mut scope.enter(name), side, 1, (own, own), form);
                 let both = [convolution("first")?, convolution("second")?];
                 Ok((LayerNorm::new(&mut scope.enter("norm"), own, form)?, both))
             };

@@ -315,7 +315,8 @@ pub(super) fn policy(
     let growth = Growth::between(&old, vocabulary, &mut arm.written.store, &arm.written.signature)?;
     let Arm { written, rewriting, .. } = arm;
     let (table, words) = (&world.table, &world.words);
-    let pictures = settings.image_side()?.map(|side| prepared.pictures(side, session.options.device)).transpose()?.flatten();
+    let pictures =
+        settings.image_side()?.map(|side| prepared.pictures(side, session.options.device)).transpose()?.flatten();
     let data = WakeData {
         prepared,
         table,
@@ -428,7 +429,8 @@ pub(crate) fn with_wake_data<T>(
         &vocabulary,
         &world.words,
     )?;
-    let pictures = settings.wake.image_side()?.map(|side| prepared.pictures(side, options.device)).transpose()?.flatten();
+    let pictures =
+        settings.wake.image_side()?.map(|side| prepared.pictures(side, options.device)).transpose()?.flatten();
     Ok(look(&WakeData {
         prepared,
         table: &world.table,

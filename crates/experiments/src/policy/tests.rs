@@ -77,7 +77,10 @@ impl Made {
 
     fn arm(&self, arm: Option<&str>) -> Result<RunPolicy> {
         let arm = arm.map(str::to_owned);
-        RunPolicy::load(&self.out(), &PolicyOptions { device: Device::Cpu, weights: None, replan: 5, emission: Emission::Call, arm })
+        RunPolicy::load(
+            &self.out(),
+            &PolicyOptions { device: Device::Cpu, weights: None, replan: 5, emission: Emission::Call, arm },
+        )
     }
 
     /// What a client sees at a frame of the dataset.

@@ -131,7 +131,11 @@ impl Decoder {
                 .map(|slots| NumberReader::new(&mut inner.enter("numbers"), slots, term_width))
                 .transpose()?,
             summaries: inner.weight("summaries", &[summaries, term_width], normal)?,
-            term_place: inner.weight("place", &[config.read(widths) + config.tokens + summaries, term_width], normal)?,
+            term_place: inner.weight(
+                "place",
+                &[config.read(widths) + config.tokens + summaries, term_width],
+                normal,
+            )?,
             term_transformer: Transformer::new(&mut inner.enter("transformer"), reader)?,
             term,
             eye,

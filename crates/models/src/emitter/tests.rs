@@ -191,8 +191,13 @@ impl World {
     }
 
     fn emitter(parameters: &mut Parameters, vocabulary: &Vocabulary, scales: &NumberScales) -> Emitter {
-        let config =
-            EmitterConfig { words: 4, tokens: 24, width: 32, number_weight: 1.0, ..EmitterConfig::preset("tiny").unwrap() };
+        let config = EmitterConfig {
+            words: 4,
+            tokens: 24,
+            width: 32,
+            number_weight: 1.0,
+            ..EmitterConfig::preset("tiny").unwrap()
+        };
         let symbols = Symbols { words: 6, tokens: vocabulary.len() };
         let widths = Widths { features: 0, states: 3, actions: 1 };
         Emitter::new(&mut parameters.root(), &config, widths, symbols, scales).unwrap()

@@ -27,7 +27,8 @@ pub(crate) fn see(pixels: &Tensor, images: &[u32], looks: &[Look], eye: &EyeConf
     match pixels.device() {
         Device::Cpu => {
             let (storage, layout) = pixels.storage_and_layout();
-            let (Storage::Cpu(CpuStorage::U8(values)), Some((start, _))) = (&*storage, layout.contiguous_offsets()) else {
+            let (Storage::Cpu(CpuStorage::U8(values)), Some((start, _))) = (&*storage, layout.contiguous_offsets())
+            else {
                 return Err(Error::Config("images are bytes in one piece".to_owned()));
             };
             let mut seen = vec![0.0_f32; images.len() * bytes];

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 
 use candle_core::Tensor;
 use dataset::{EpisodeId, FragmentIndex};
+use models::FragmentTable;
 use models::decoder::{self, DecoderBatch, DecoderConfig, term_tensor};
 use models::emitter::{self, EmitterBatch, EmitterConfig, WordVocabulary, token_tensor, word_tensor};
 use models::vocabulary::{BoundVocabulary, EOS, Encoded, NumberScales, Piece, SEPARATOR, Vocabulary};
-use models::FragmentTable;
 use skills::{Position, SkillAlphabet};
 
 use crate::cycle::corpus::{PlanTerms, Written};
@@ -191,12 +191,7 @@ impl Samples {
         let mut targets = self.targets(frames);
         targets.iter_mut().for_each(|pieces| pieces.truncate(config.tokens));
         Ok(EmitterBatch {
-            condition: emitter::Condition {
-                words,
-                features: seen.features,
-                states: Some(seen.states),
-                images,
-            },
+            condition: emitter::Condition { words, features: seen.features, states: Some(seen.states), images },
             tokens: token_tensor(&targets, table.device())?,
         })
     }
@@ -214,12 +209,7 @@ pub(super) fn decoder_batch(
     let (actions, counted) = table.chunks(frames, config.chunk)?;
     let terms = term_tensor(plans, config.tokens, table.device())?;
     Ok(DecoderBatch {
-        condition: decoder::Condition {
-            terms,
-            features: seen.features,
-            states: Some(seen.states),
-            images,
-        },
+        condition: decoder::Condition { terms, features: seen.features, states: Some(seen.states), images },
         actions,
         counted,
     })
