@@ -74,7 +74,7 @@ pub fn scores(embeddings: &Embeddings, held_out: &HeldOut, seed: u64) -> Result<
     if let Some(phases) = &held_out.episodes {
         let centres = Points::new(&found.centres, embeddings.width)?;
         let labels = nearest_centres(Points::new(&embeddings.values, embeddings.width)?, centres)?;
-        by_kmeans.boundary_f1 = Some(boundary_f1(phases, &frames(&labels, held_out), held_out.tolerance)?.f1);
+        by_kmeans.boundary_f1 = Some(boundary_f1(phases, &frame_labels(&labels, held_out), held_out.tolerance)?.f1);
     }
     let dense = hdbscan(points, &HdbscanConfig::default())?;
     let by_hdbscan = clustered(points, &dense.labels, dense.clusters, held_out)?;
@@ -103,7 +103,7 @@ pub fn agreement(truth: &[i64], found: &[i64]) -> Result<Agreement> {
 }
 
 /// The cluster of each frame of each episode: that of the fragment whose middle it is, and at the ends of the nearest one.
-fn frames(labels: &[i64], held_out: &HeldOut) -> Vec<Vec<i64>> {
+pub(crate) fn frame_labels(labels: &[i64], held_out: &HeldOut) -> Vec<Vec<i64>> {
     let index = &held_out.index;
     let middle = index.length() / 2;
     let episode = |episode: &dataset::EpisodeId| {
