@@ -114,8 +114,8 @@ fn embedded_corpora_are_named() {
 
 #[test]
 fn places_that_cannot_be_written_are_known_before_the_search() {
-    insta::assert_snapshot!(run(&["library", "compress", "--json", "no/such/directory/library.json"]).shown());
-    insta::assert_snapshot!(run(&["library", "compress", "--json", "/"]).shown());
+    insta::assert_snapshot!(run(&["library", "compress", "--output", "no/such/directory/library.json"]).shown());
+    insta::assert_snapshot!(run(&["library", "compress", "--output", "/"]).shown());
 }
 
 #[test]

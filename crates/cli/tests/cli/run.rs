@@ -16,7 +16,7 @@ fn datasets_whose_runs_would_lie_in_one_place() {
 fn one_dataset_may_have_any_path() {
     let folder = folder(&[]);
     let out = folder.path().join("run");
-    let ran = run(&["run", "--device", "cpu", "--out", out.to_str().unwrap(), "--dataset", "/no/such/.."]);
+    let ran = run(&["run", "--device", "cpu", "--out", out.to_str().unwrap(), "/no/such/.."]);
     assert!(ran.err.starts_with("error: there is no dataset"), "{}", ran.shown());
 }
 
