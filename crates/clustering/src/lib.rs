@@ -15,7 +15,6 @@
 //! ```
 
 mod bootstrap;
-mod byte_pairs;
 mod dp_means;
 mod draw;
 mod dtw;
@@ -26,13 +25,9 @@ mod metrics;
 mod panels;
 mod points;
 mod principal_plane;
-mod spectral;
-mod symmetric_eigen;
-mod ward_chain;
 mod wilson;
 
 pub use bootstrap::{BootstrapConfig, Interval, bootstrap, bootstrap_mean, quantile};
-pub use byte_pairs::{BytePairs, byte_pairs};
 pub use dp_means::{DpMeans, DpMeansConfig, dp_means, lambda_for_clusters};
 pub use dtw::{Alignment, dtw, dtw_path, dtw_path_costs};
 pub use error::{ClusteringError, MAX_MAGNITUDE};
@@ -46,6 +41,4 @@ pub use metrics::{
 };
 pub use points::{MAX_POINTS, NOISE, Points};
 pub use principal_plane::principal_plane;
-pub use spectral::{SpectralConfig, spectral};
-pub use ward_chain::ward_chain;
 pub use wilson::wilson_interval;

@@ -83,25 +83,6 @@ pub fn windows(table: &FragmentTable, starts: &[usize], length: usize) -> Result
     })
 }
 
-/// One vector of each fragment, by a function of batches.
-///
-/// # Shapes
-/// `embed` gives `[fragments, width]` of a batch; the width is that of the first one.
-pub(crate) fn gathered(
-    table: &FragmentTable,
-    starts: &[usize],
-    length: usize,
-    embed: impl Fn(&FragmentBatch) -> models::Result<Tensor>,
-) -> Result<Embeddings> {
-    let (mut values, mut width) = (Vec::new(), 0);
-    for chunk in starts.chunks(CHUNK) {
-        let rows = embed(&table.gather(chunk, length)?)?;
-        width = rows.dims2()?.1;
-        values.extend(rows.to_dtype(candle_core::DType::F32)?.flatten_all()?.to_vec1::<f32>()?);
-    }
-    Ok(Embeddings { values, width })
-}
-
 fn embedded(
     table: &FragmentTable,
     starts: &[usize],

@@ -6,14 +6,12 @@
 //! ```
 //! A [`Source`] is a dataset with its features, [`Prepared`] the same with a split, a probe and labels. Phases are objectives
 //! for the one trainer of `models`; [`run_dir`] stores their results as stages, [`trained`] loads models again. [`cycle`] is
-//! the wake/sleep loop. The experiments on top ([`annotate_eval`], [`baselines`],
-//! [`closed_loop`], [`matrix`], [`kernel_agreement`],
+//! the wake/sleep loop. The experiments on top ([`annotate_eval`], [`closed_loop`], [`matrix`], [`kernel_agreement`],
 //! [`motor_library`], [`recursive_pour`], [`returns`]) each give a value that can be written as JSON; [`paper`] is the registry
 //! of those that repeat the paper's tables. Nothing here prints.
 
 pub mod amortizer_phase;
 pub mod annotate_eval;
-pub mod baselines;
 mod batches;
 pub mod briefing;
 pub mod closed_loop;

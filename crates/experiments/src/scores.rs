@@ -85,7 +85,7 @@ pub(crate) fn by_kmeans(embeddings: &Embeddings, held_out: &HeldOut, seed: u64) 
     let Some(phases) = &held_out.episodes else { return Ok((found.labels, None)) };
     let centres = Points::new(&found.centres, embeddings.width)?;
     let labels = nearest_centres(Points::new(&embeddings.values, embeddings.width)?, centres)?;
-    let boundaries = boundary_f1(phases, &frame_labels(&labels, held_out), held_out.tolerance)?;
+    let boundaries = boundary_f1(phases, &frames(&labels, held_out), held_out.tolerance)?;
     Ok((found.labels, Some(boundaries.f1)))
 }
 
@@ -111,7 +111,7 @@ pub fn agreement(truth: &[i64], found: &[i64]) -> Result<Agreement> {
 }
 
 /// The cluster of each frame of each episode: that of the fragment whose middle it is, and at the ends of the nearest one.
-pub(crate) fn frame_labels(labels: &[i64], held_out: &HeldOut) -> Vec<Vec<i64>> {
+fn frames(labels: &[i64], held_out: &HeldOut) -> Vec<Vec<i64>> {
     let index = &held_out.index;
     let middle = index.length() / 2;
     let episode = |episode: &dataset::EpisodeId| {

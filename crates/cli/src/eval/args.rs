@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use experiments::matrix::Mode;
 
-use super::baselines::BaselinesArgs;
 use super::closed_loop::ClosedLoopArgs;
 use super::paper::PaperCommand;
 use crate::args::KeyArgs;
@@ -25,15 +24,6 @@ Datasets need a column `phase` with the true phase of each frame. Settings of ba
 training episodes; the last episodes of each task are scored. With `--noise`, episodes are scored again
 as operators of three levels of practice would have recorded them.")]
     Annotate(AnnotateEvalArgs),
-    /// Compare our classes of fragments with the equivalence operators of other systems, on tasks and on phases
-    #[command(after_help = "Examples:
-  refactor-vla eval baselines embedded:libero_goal_mini --preset tiny --steps 100 --seeds 1 --out runs/baselines
-  refactor-vla eval baselines demos/libero_goal demos/libero_10 --encoder pixels:8 --out runs/baselines
-  refactor-vla eval baselines demos/libero_goal --operators ours_segments,blade,buds --json --out runs/some
-
-Settings of every operator are chosen on training episodes. Finished operators and seeds are kept: safe
-to interrupt at any time, and the same command continues.")]
-    Baselines(Box<BaselinesArgs>),
     /// Execute tasks in the LIBERO simulator with the policy of a run, and measure the success rate
     #[command(after_help = "Examples:
   refactor-vla eval closed-loop runs/goal --simulator libero-sim

@@ -2,7 +2,6 @@
 
 mod annotate;
 mod args;
-mod baselines;
 mod closed_loop;
 mod motor_library;
 mod paper;
@@ -26,7 +25,6 @@ use crate::train::{prepared, stop_flag, training};
 pub(crate) fn run(command: &EvalCommand) -> Result<(), Failure> {
     match command {
         EvalCommand::Annotate(options) => annotate::run(options),
-        EvalCommand::Baselines(options) => baselines::run(options),
         EvalCommand::ClosedLoop(options) => closed_loop::run(options),
         EvalCommand::Paper(command) => paper::run(command),
         EvalCommand::PhaseC(options) => phase_c::run(options),

@@ -24,7 +24,7 @@ use self::args::{AmortizerArgs, PhaseArgs, WorldModelArgs};
 pub(crate) use self::args::{ComputeArgs, FeatureArgs, HowArgs, PresetArgs, SourceArgs, TrainCommand, of_sections};
 pub(crate) use self::place::Place;
 use self::watch::Stages;
-pub(crate) use self::watch::{brief, filling, note, say, stop_flag, stop_flag_with, training, warn};
+pub(crate) use self::watch::{brief, filling, note, stop_flag, training, warn};
 use crate::args::KeyArgs;
 use crate::data::overrides;
 use crate::failure::{Failure, Problem};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clustering::{
-    BootstrapConfig, HdbscanConfig, KMeansConfig, NOISE, Points, SpectralConfig, ami, ari, bootstrap_mean, byte_pairs,
-    dtw, dtw_path, hdbscan, kmeans, nmi, principal_plane, purity, quantile, silhouette, spectral, ward_chain,
+    BootstrapConfig, HdbscanConfig, KMeansConfig, NOISE, Points, ami, ari, bootstrap_mean, dtw, dtw_path, hdbscan,
+    kmeans, nmi, principal_plane, purity, quantile, silhouette,
 };
 use serde_json::Value;
 
@@ -133,44 +133,6 @@ fn intervals_are_those_of_scipy_and_quantiles_those_of_numpy() {
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/golden")
-}
-
-/// What `fixtures/golden/sequences.py` wrote, as all below.
-#[test]
-fn stretches_are_those_of_scikit_learn() {
-    for case in cases("ward_chain") {
-        let (values, width) = (floats(&case["values"]), case["width"].as_u64().unwrap() as usize);
-        let found = ward_chain(Points::new(&values, width).unwrap(), case["stretches"].as_u64().unwrap() as usize);
-        let starts: Vec<i64> = found.unwrap().into_iter().map(|stretch| stretch.start as i64).collect();
-        assert_eq!(starts, labels(&case["starts"]));
-    }
-}
-
-#[test]
-fn spectral_clusters_are_those_of_scikit_learn() {
-    for case in cases("spectral") {
-        let (values, width) = (floats(&case["values"]), case["width"].as_u64().unwrap() as usize);
-        let setting = |name: &str| case[name].as_u64().unwrap() as usize;
-        let config = SpectralConfig { clusters: setting("clusters"), neighbours: setting("neighbours"), seed: 0 };
-        let found = spectral(Points::new(&values, width).unwrap(), &config).unwrap();
-        assert_eq!(differing(&found, &labels(&case["labels"])), 0, "{}", case["points"]);
-    }
-}
-
-#[test]
-fn merges_and_tokens_are_those_of_tokenizers() {
-    let symbols = |value: &Value| labels(value).into_iter().map(|one| one as u32).collect::<Vec<_>>();
-    for case in cases("byte_pairs") {
-        let sequences: Vec<Vec<u32>> = case["sequences"].as_array().unwrap().iter().map(symbols).collect();
-        let found =
-            byte_pairs(&sequences, case["symbols"].as_u64().unwrap() as u32, case["asked"].as_u64().unwrap() as usize);
-        let found = found.unwrap();
-        let wanted: Vec<(u32, u32)> =
-            case["merges"].as_array().unwrap().iter().map(symbols).map(|pair| (pair[0], pair[1])).collect();
-        assert_eq!(found.merges, wanted);
-        let tokens: Vec<u32> = found.encode(&symbols(&case["fresh"])).unwrap().into_iter().map(|one| one.0).collect();
-        assert_eq!(tokens, symbols(&case["encoded"]));
-    }
 }
 
 fn cases(name: &str) -> Vec<Value> {
