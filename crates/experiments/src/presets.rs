@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(both.wake.emitter.model, paper.wake.emitter.model);
         let last: WorldModelSettings = resolve("m188+tiny", &[]).unwrap();
         assert_eq!(last.model, resolve::<WorldModelSettings>("tiny", &[]).unwrap().model);
-        let set = ["wake.emitter.train.steps=7".to_owned()];
+        let set = ["wake.emitter.train.steps=7", "wake.emitter.train.warmup=1"].map(str::to_owned);
         assert_eq!(RunSettings::resolve("m188+fast-wake", &set).unwrap().wake.emitter.train.steps, 7);
     }
 
@@ -99,7 +99,7 @@ mod tests {
         let error = RunSettings::resolve("fast-wake", &[]).unwrap_err().to_string();
         assert!(error.contains("`world_model.preset` is missing") && error.contains("`small+fast-wake`"), "{error}");
         let error = RunSettings::resolve("m188+fast", &[]).unwrap_err().to_string();
-        assert!(error.starts_with("there is no preset `fast`; there are `demo`"), "{error}");
+        assert!(error.starts_with("there is no preset `fast`; there are `smoke`, `demo`"), "{error}");
     }
 
     #[test]

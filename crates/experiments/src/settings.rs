@@ -293,9 +293,14 @@ fn lay_over(tree: &mut Value, over: Value, path: String, known: &[String], wrong
         return;
     };
     for (key, value) in news {
+        // A group that need not be there has no fields until the first of them is set; their names were checked by then.
+        let is_optional = known.contains(&path);
         let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
         match fields.get_mut(key) {
             Some(field) => lay_over(field, value.clone(), path, known, wrong),
+            None if is_optional => {
+                fields.insert(key.clone(), value.clone());
+            }
             None => {
                 let full = leaves(value).first().map_or(path.clone(), |rest| match rest.is_empty() {
                     true => path.clone(),
@@ -354,6 +359,7 @@ fn distance(one: &str, other: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cycle::RunSettings;
 
     #[test]
     fn presets_are_valid() {
@@ -365,6 +371,15 @@ mod tests {
         assert_eq!(m188.model, WorldModelConfig::default());
         assert_eq!((m188.train.steps, m188.batch.0, m188.train.rate), (4000, 256, 3e-4));
         assert_eq!(resolve::<WorldModelSettings>("m430", &[]).unwrap().train.rate, 1e-4);
+    }
+
+    #[test]
+    fn several_settings_of_a_group_that_need_not_be_there() {
+        let sets = ["wake.decoder.model.eye.side=32", "wake.decoder.model.eye.width=8"].map(str::to_owned);
+        let eye = RunSettings::resolve("tiny", &sets).unwrap().wake.decoder.model.eye.unwrap();
+        assert_eq!((eye.side, eye.width), (32, 8));
+        let wrong = RunSettings::resolve("tiny", &["wake.decoder.model.eye.sides=32".to_owned()]).unwrap_err();
+        assert!(wrong.to_string().contains("unknown field `sides`"), "{wrong}");
     }
 
     #[test]

@@ -55,7 +55,11 @@ fn presets_are_listed_and_shown() {
     let both = run(&["presets", "show", "tiny", "fast-wake", "--json"]).json();
     assert_eq!(mine["settings"], both["settings"]);
     let ran = run(&["presets", "show", "large"]);
-    assert!(ran.code == 2 && ran.err.contains("there is no preset `large`; there are `smoke`, `demo`"), "{}", ran.shown());
+    assert!(
+        ran.code == 2 && ran.err.contains("there is no preset `large`; there are `smoke`, `demo`"),
+        "{}",
+        ran.shown()
+    );
 }
 
 #[test]
