@@ -124,6 +124,7 @@ fn a_served_run_answers_as_its_evaluation_does_and_executes_programs() {
     plans_of_what_is_to_be_written_are_those_that_the_decoder_learns_from(&made);
     programs_are_written_again_only_when_something_has_changed(&made, &mut policy);
     programs_of_clients_are_executed_or_refused(&made, &mut policy);
+    the_controller_drives_to_the_target_and_keeps_its_plan(&made);
     runs_of_earlier_versions_and_missing_files(&made);
 }
 
@@ -294,6 +295,40 @@ fn programs_of_clients_are_executed_or_refused(made: &Made, policy: &mut RunPoli
     };
     assert!(reason(3).contains("number 0 of the state is 1e30, more than 10000 standard deviations"), "{}", reason(3));
     assert!(reason(4).contains("1×1 pixels; the policy needs 2×2 or more"), "{}", reason(4));
+}
+
+/// By default the controller executes programs, and a plan is written once.
+fn the_controller_drives_to_the_target_and_keeps_its_plan(made: &Made) {
+    let (emission, executor) = (Emission::default(), Executor::default());
+    let options = PolicyOptions { device: Device::Cpu, weights: None, replan: 5, emission, executor, arm: None };
+    let mut policy = RunPolicy::load(&made.out(), &options).unwrap();
+    assert_eq!((policy.executor, policy.rhythm.emission), (Executor::Controller, Emission::Plan));
+    let seen = made.observation(3, made.held_out()[0]);
+    let mut act = |asked: Asked, restart: bool| {
+        let one = Observation { asked, restart, ..seen.clone() };
+        policy.act(std::slice::from_ref(&one)).remove(0).unwrap()
+    };
+    assert!(act(seen.asked.clone(), true).rewritten);
+    assert!(!act(seen.asked.clone(), false).rewritten);
+    let alphabet = policy.tongue.alphabet.clone();
+    let skill = alphabet.skills.iter().find(|skill| skill.arguments == [0]).unwrap();
+    let here = policy.rhythm.body(&alphabet).position(&seen.state)[0].clone();
+    let chunk = policy.about.chunk;
+    for (dim, by) in [(0, 0.1), (1, -0.1), (2, 0.1)] {
+        let mut target = here.clone();
+        target[dim] += by;
+        let numbers: Vec<String> = target.iter().map(f64::to_string).collect();
+        let call = format!("{} pose[{}]", skill.name, numbers.join(","));
+        let program = Asked::Program(format!("seq[{call}, {call}]"));
+        let one = Observation { asked: program, ..seen.clone() };
+        let decision = policy.act(std::slice::from_ref(&one)).remove(0).unwrap();
+        assert_eq!(decision.actions.len(), chunk * 7);
+        let first = &decision.actions[..7];
+        assert!(f64::from(first[dim]) * by > 0.0, "{first:?}");
+        let others = (0..3).filter(|other| *other != dim);
+        assert!(others.map(|other| first[other].abs()).fold(0.0, f32::max) < 0.05, "{first:?}");
+        assert!((f64::from(first[6]) - skill.commands[0]).abs() < 1e-3, "{first:?}");
+    }
 }
 
 /// All clients wait while a program is read: thirty bytes once took eleven seconds.
