@@ -135,7 +135,7 @@ mod tests {
         // Six numbers that are two in truth.
         let of = |row: usize, column: usize| {
             let (one, other) = ((row % 8) as f32 / 4.0 - 1.0, (row / 8) as f32 / 4.0 - 1.0);
-            if column % 2 == 0 { one * (1 + column) as f32 / 3.0 } else { other }
+            if column.is_multiple_of(2) { one * (1 + column) as f32 / 3.0 } else { other }
         };
         let inputs = rows(64, 6, of);
         let noise = rows(64, 2, |row, column| ((row * 37 + column * 11) % 17) as f32 / 8.0 - 1.0);

@@ -187,6 +187,9 @@ impl Cell {
     }
 }
 
+/// Labels of the same fragments of one episode, by two sources.
+pub type LabelPair = (Vec<i64>, Vec<i64>);
+
 /// One row of a cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -196,7 +199,7 @@ pub struct Measured {
     /// Figures by name.
     pub figures: BTreeMap<String, f64>,
     /// For figures that are mean NMIs: the pairs of labellings of the probe, so that episodes can be drawn again.
-    pub agreements: BTreeMap<String, Vec<(Vec<i64>, Vec<i64>)>>,
+    pub agreements: BTreeMap<String, Vec<LabelPair>>,
     /// The episode of each fragment of the probe, if there are agreements.
     pub episodes: Vec<u32>,
     /// Anything else that is worth keeping.

@@ -13,6 +13,7 @@
 //! it is the first noise of the held-out evaluation, and **given the same frame the actions are those of that evaluation.**
 
 mod execution;
+mod files;
 pub mod record;
 mod tongue;
 mod vision;
@@ -29,7 +30,6 @@ use candle_core::{DType, Device, Tensor};
 use dataset::Frame;
 use models::decoder::{self, Decoder, term_tensor};
 use models::emitter::{self, BeamConfig, Emitter, WordVocabulary, word_tensor};
-use models::training::checkpoint::MODEL;
 use models::vocabulary::Piece;
 use models::world_model::Start;
 use models::{EyeConfig, Look, Scales, Widths, WorldModel};
@@ -38,6 +38,7 @@ use skills::Position;
 
 pub use self::execution::{Emission, Executor};
 use self::execution::{Execution, Need, Plan, Rhythm};
+use self::files::{folder, world};
 pub use self::record::{POLICY, PolicyRecord, TaskRecord};
 pub use self::tongue::Refusal;
 use self::tongue::{Step, Tongue, Written};
@@ -48,10 +49,7 @@ use crate::cycle::wake::{noise_at, without_positions};
 use crate::error::{Error, Result};
 use crate::pictures::resampled;
 use crate::run_dir::{CONFIG, read_json};
-use crate::trained::{Phase, load_decoder, load_emitter, load_world_model};
-
-/// The folder of the policy with the library, which is served if it is there.
-const WITH: &str = "with";
+use crate::trained::{Phase, load_decoder, load_emitter};
 
 /// How many standard deviations a number of a state may be from the training data.
 const FARTHEST: f32 = 1e4;
@@ -589,37 +587,4 @@ impl Clock {
         self.add(stage, begun.elapsed());
         done
     }
-}
-
-/// The folder of the policy to serve: the one that was asked for, with the library, or the last one of the loop.
-fn folder(run: &Path, arm: Option<&str>) -> Result<PathBuf> {
-    let has = |folder: &Path, phase: Phase| folder.join(phase.name()).join(MODEL).is_file();
-    let is_there = |folder: &PathBuf| has(folder, Phase::Emitter) && has(folder, Phase::Decoder);
-    if let Some(arm) = arm {
-        let names = run.read_dir().into_iter().flatten().flatten();
-        let mut names: Vec<String> = names
-            .filter(|entry| has(&entry.path(), Phase::Decoder))
-            .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            .collect();
-        names.sort();
-        return match names.iter().any(|name| name == arm) {
-            true => Ok(run.join(arm)),
-            false => Err(Error::Format {
-                path: run.to_owned(),
-                reason: format!("has no trained policy `{arm}`; it has `{}`", names.join("`, `")),
-            }),
-        };
-    }
-    let last = (1..).map(|t| run.join(format!("t{t}"))).take_while(|folder| folder.is_dir()).filter(is_there).last();
-    Some(run.join(WITH)).filter(is_there).or(last).ok_or_else(|| Error::Format {
-        path: run.to_owned(),
-        reason: "has no trained policy; finish the run with `--resume`".to_owned(),
-    })
-}
-
-/// The world model of a run, if it estimates returns in the policy's scales.
-fn world(run: &Path, device: &Device, scales: &Scales) -> Option<(WorldModel, f64)> {
-    let loaded = load_world_model(run, device).ok()?;
-    let config = &loaded.record.model;
-    (config.returns && loaded.record.scales == *scales).then_some((loaded.model, config.discount))
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use dataset::{CameraId, FRAGMENT_LENGTH, FrameIndex, FrameKey, FrameOptions, FrameReader, Overrides};
 use models::training::distributed::Alone;
 
+use super::files::WITH;
 use super::*;
 use crate::cycle::driver::with_wake_data;
 use crate::cycle::wake::{TrainedHead as _, evaluated_chunk};
