@@ -93,7 +93,7 @@ def measure_peer(corpus, arity, rounds, out, limit=None):
 def measure_ours(binary, corpus, arity, rounds, out, threads=1, limit=None):
     """Runs our binary."""
     command = [binary, "library", "compress", corpus, "--cost", "stitch", "--max-arity", arity]
-    return measure(command + ["--rounds", rounds, "--threads", threads, "--json", out], limit)
+    return measure(command + ["--rounds", rounds, "--threads", threads, "--output", out], limit)
 
 
 def best(runs):
