@@ -348,7 +348,7 @@ impl RunPolicy {
         };
         let rewritten = clock.time("emitter", || self.write(batch, &seen, &positions))?;
         let chunks = clock.time("decoder", || match self.executor {
-            Executor::Controller => self.follow(batch, &positions),
+            Executor::Controller => self.follow(batch, &positions, &seen),
             _ => self.decode(batch, &positions, &seen),
         })?;
         let returns = match self.world.is_some() {
@@ -475,19 +475,30 @@ impl RunPolicy {
         Ok(self.decoder.sample(&condition, &noise.to_device(&self.device)?)?)
     }
 
-    /// The same without the decoder.
-    fn follow(&mut self, batch: &[&Observation], positions: &[Position]) -> Result<Tensor> {
-        let body = self.rhythm.body(&self.tongue.alphabet);
+    /// The same by the controller. A program without motions cannot be followed: there the decoder acts.
+    fn follow(&mut self, batch: &[&Observation], positions: &[Position], seen: &Seen) -> Result<Tensor> {
         let (chunk, replan) = (self.about.chunk, self.rhythm.replan);
-        let mut values: Vec<f32> = Vec::new();
-        for (one, position) in batch.iter().zip(positions) {
-            let Some(own) = self.episodes.get_mut(&one.client) else { continue };
+        let is_empty =
+            |one: &&Observation| self.episodes.get(&one.client).is_none_or(|own| own.executed.calls.is_empty());
+        let decoded: Vec<f32> = match batch.iter().any(is_empty) {
+            true => self.decode(batch, positions, seen)?.flatten_all()?.to_vec1()?,
+            false => Vec::new(),
+        };
+        let body = self.rhythm.body(&self.tongue.alphabet);
+        let own_size = chunk * self.about.widths.actions;
+        let mut values: Vec<f32> = Vec::with_capacity(batch.len() * own_size);
+        for (row, (one, position)) in batch.iter().zip(positions).enumerate() {
+            let Some(own) = self.episodes.get_mut(&one.client).filter(|own| !own.executed.calls.is_empty()) else {
+                values.extend(&decoded[row * own_size..(row + 1) * own_size]);
+                continue;
+            };
             let calls = &own.executed.calls;
             let followed = self.tongue.alphabet.follow(calls, position, own.under_way(), chunk, replan.min(chunk))?;
             own.followed(&body, position, followed.over, followed.under_way);
-            values.extend(followed.rows.into_iter().map(|value| value as f32));
+            let mut rows: Vec<f32> = followed.rows.into_iter().map(|value| value as f32).collect();
+            self.scales.actions.apply(&mut rows);
+            values.extend(rows);
         }
-        self.scales.actions.apply(&mut values);
         Ok(Tensor::from_vec(values, (batch.len(), chunk, self.about.widths.actions), &self.device)?)
     }
 
