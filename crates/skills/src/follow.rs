@@ -23,7 +23,7 @@ const SHARE: f64 = 0.2;
 pub const REACHED: f64 = 0.6;
 
 /// A robot moves at most so many times faster than the skill does on average: motions are slow at both ends.
-const HASTE: f64 = 1.2;
+const HASTE: f64 = 1.5;
 
 /// The slowest limit of a command, as a share of the size of the group's commands.
 const SLOWEST: f64 = 0.4;
