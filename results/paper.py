@@ -78,6 +78,22 @@ def wake():
     table("wake, with library", ["suite", "token accuracy", "velocity error", "rewritten", "entries used"], rows)
 
 
+def untrained():
+    """Rows of experiments that need no training, so that they do not depend on the preset they were run with."""
+    rows = []
+    for name, kinds in [("ablate", ["nmi_task", "nmi_phase", "boundary_f1", "entries", "relative_length"]),
+                        ("library", ["entries", "nats"])]:
+        for row in json.loads((HERE / f"paper/{name}.json").read_text())["rows"]:
+            for kind in kinds:
+                if kind in row["figures"]:
+                    ours = row["figures"][kind]["ours"]
+                    low, high = ours["interval"] or (None, None)
+                    interval = f"[{low:.3f}, {high:.3f}]" if ours["interval"] else ""
+                    std = f" ± {ours['std']:.3f}" if ours["std"] is not None else ""
+                    rows.append([row["dataset"], row["row"], kind, f"{ours['mean']:.3f}{std}", interval])
+    table("ablate A1, A3, A4, and library: rows without training", ["suite", "row", "figure", "value", "interval"], rows)
+
+
 def bounds():
     pour = json.loads((HERE / "recursive_pour/h200.json").read_text())
     sup, average = (pour["demonstrated"][key] for key in ["sup", "mean"])
@@ -96,4 +112,5 @@ if __name__ == "__main__":
     lifts()
     direct()
     wake()
+    untrained()
     bounds()
