@@ -4,7 +4,8 @@
     python benches/serve_twin.py RUN --weights weights/dinov2-small --port 8001 [--device cuda]
 
 Weights, sizes, image preprocessing and Euler steps are those of the run. A program is written at the first request of an
-episode and then kept, greedily and without type checking, which is less work than our beam. The loop is that of openpi's
+episode and then kept, greedily, without type checking and without the numbers in it, which is less work than our beam. The
+loop is that of openpi's
 `websocket_policy_server.py`: one asyncio task per connection, inference inside it. Needs torch, safetensors, numpy, pillow,
 websockets and openpi-client.
 """
@@ -86,12 +87,60 @@ class DinoV2:
         return self.norm(x[:, :1], "layernorm")[:, 0].float()
 
 
+class Eye:
+    """The eye of a head (`crates/models/src/eye.rs`): from images to tokens."""
+
+    def __init__(self, config, weights, device):
+        self.config, self.device = config, device
+        self.weights = {key: value.to(device) for key, value in weights.items()}
+
+    def linear(self, x, name):
+        return F.linear(x, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
+
+    def norm(self, x, name):
+        return F.layer_norm(x, x.shape[-1:], self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
+
+    def convolution(self, x, name, stride):
+        """[images, side, side, inputs] to [images, side / stride, side / stride, outputs]"""
+        kernel = self.weights[f"{name}.weight"].unflatten(1, (3, 3, -1)).permute(0, 3, 1, 2)
+        y = F.conv2d(x.permute(0, 3, 1, 2), kernel, self.weights[f"{name}.bias"], stride, 1)
+        return F.gelu(y, approximate="tanh").permute(0, 2, 3, 1)
+
+    def __call__(self, pixels):
+        """[cameras, side, side, 3] u8 to [1, tokens, width]"""
+        c = self.config
+        x = pixels.to(self.device) / 255.0 - 0.5
+        x = x.unflatten(1, (-1, c["patch"])).unflatten(3, (-1, c["patch"])).transpose(2, 3).flatten(3)
+        x = F.gelu(self.linear(x, "patches"), approximate="tanh")
+        tokens = []
+        for stage in range(c["stages"]):
+            if stage > 0:
+                x = self.convolution(self.norm(x, f"stage_{stage}.halved.norm"), f"stage_{stage}.halved", 2)
+            for at in (f"stage_{stage}.block_{block}" for block in range(c["blocks"])):
+                y = self.convolution(self.norm(x, f"{at}.norm"), f"{at}.first", 1)
+                x = x + self.convolution(y, f"{at}.second", 1)
+            if c["keypoints"] and stage == max(c["stages"] - 2, 0):
+                tokens.append(self.keypoints(x))
+        if c["grid"]:
+            y = self.norm(x, "grid.norm").unflatten(1, (c["grid"], -1)).unflatten(3, (c["grid"], -1))
+            tokens.append(self.linear(y.transpose(2, 3).flatten(3).flatten(1, 2), "grid.out"))
+        return torch.cat(tokens, 1).flatten(0, 1)[None]
+
+    def keypoints(self, x):
+        side = x.shape[1]
+        maps = self.linear(self.norm(x, "keypoints.norm"), "keypoints.maps").flatten(1, 2)
+        at = (2 * torch.arange(side, device=x.device) + 1) / side - 1
+        places = torch.stack([at.repeat(side), at.repeat_interleave(side)], 1)
+        expected = (4 * maps).softmax(1).transpose(1, 2) @ places
+        return self.linear(expected.flatten(1), "keypoints.out")[:, None]
+
+
 class Policy:
     def __init__(self, run, weights, device):
         folder = next(f for f in [run / "with", *sorted(run.glob("t[0-9]*"), reverse=True)] if (f / "decoder").is_dir())
         self.device = device
-        self.emitter, self.record = load(folder / "emitter", emitter)
-        self.decoder, _ = load(folder / "decoder", decoder)
+        self.emitter, self.record = load(folder / "emitter", emitter, device)
+        self.decoder, _ = load(folder / "decoder", decoder, device)
         self.emitter.to(device), self.decoder.to(device)
         self.decoder.time.waves = self.decoder.time.waves.float().to(device)
         self.scales = {
@@ -111,7 +160,8 @@ class Policy:
         state = self.standard("states", torch.tensor(np.asarray(request["observation/state"], np.float32))[None])
         features = self.see(request)
         if request.get("reset") or episode.get("prompt") != request["prompt"]:
-            episode.update(prompt=request["prompt"], program=self.write(request["prompt"], features, state))
+            seen = self.emitter.eye(features).flatten(1) if self.emitter.eye else features
+            episode.update(prompt=request["prompt"], program=self.write(request["prompt"], seen, state))
         actions = self.decode(episode["program"], features, state)[0]
         offset, scale = self.scales["actions"]
         return {"actions": (actions * scale + offset).cpu().numpy()}
@@ -122,6 +172,11 @@ class Policy:
 
     def see(self, request):
         width = self.record["widths"]["features"]
+        if self.decoder.eye:
+            side = self.decoder.eye.config["side"]
+            images = [Image.fromarray(request[f"observation/{name}"]) for name in ("image", "wrist_image")]
+            resized = [image if image.size == (side, side) else image.resize((side, side)) for image in images]
+            return torch.tensor(np.stack([np.asarray(image) for image in resized]))
         if not width:
             return None
         if self.vision is None:
@@ -141,7 +196,11 @@ class Policy:
 
     def decode(self, program, features, state):
         model = self.decoder
-        parts = [model.term(program)]
+        if model.eye:
+            read = torch.cat([model.eye(features)[0], model.seen_state(state)], 0)
+            parts = [self.summaries(model.term, program[0], read)]
+        else:
+            parts = [model.term(program)]
         if model.features is not None:
             parts.append(model.features(features.unflatten(1, (model.config.feature_tokens, -1))))
         if model.state is not None:
@@ -154,38 +213,58 @@ class Policy:
         return x
 
 
-def load(folder, build):
+    def summaries(self, term, program, read):
+        """A term after what the eye sees and the state, as [1, summaries, width]."""
+        rows = torch.cat([read, term.tokens(program), term.summaries + term.tokens.weight[0]])
+        seen = term.transformer((rows + term.place[: len(rows)])[None])
+        return term.out(seen[:, -len(term.summaries) :])
+
+
+def load(folder, build, device):
     path = folder / "model.safetensors"
     with safe_open(path, "pt") as file:
         record = json.loads(file.metadata()["run"])["config"]["metadata"]
-    model = build(record)
-    model.load_state_dict(load_file(path))
+    weights = load_file(path)
+    model = build(record, {key: len(value) for key, value in weights.items()})
+    eye = record["model"]["config"].get("eye")
+    of_eye = {key.removeprefix("eye."): weights.pop(key) for key in list(weights) if key.startswith("eye.")}
+    # What reads and writes the numbers of programs: less work for the twin.
+    weights = {key: value for key, value in weights.items() if "numbers." not in key}
+    model.load_state_dict(weights)
+    model.eye = Eye(eye, of_eye, device) if eye else None
     return model.eval(), record
 
 
-def sizes(record):
+def sizes(record, kind):
     """The sizes of a head, without what changes nothing for the twin."""
-    config = dict(record["model"]["config"])
-    config.pop("form")
-    if config.pop("eye", None) is not None:
-        sys.exit(
-            "this policy sees images with an eye of its own, which the twin does not have; expected a run whose "
-            "`wake.emitter.model.eye` and `wake.decoder.model.eye` are not set (any preset but `eye`)"
-        )
-    return config
+    config = record["model"]["config"]
+    return kind(**{key: config[key] for key in kind.__dataclass_fields__})
 
 
-def emitter(record):
-    widths, words = record["widths"], record["model"]["words"]
-    symbols = 1 + len(words["words"]) + words["buckets"]
+def emitter(record, lengths):
+    widths, config = record["widths"], sizes(record, EmitterConfig)
     vocabulary = len(record["model"]["vocabulary"])
-    return Emitter(EmitterConfig(**sizes(record)), widths["features"], widths["states"], symbols, vocabulary)
+    eye = record["model"]["config"].get("eye")
+    features = widths["features"]
+    if eye:
+        config.feature_tokens = eye["cameras"] * (eye["grid"] ** 2 + (eye["keypoints"] > 0))
+        features = config.feature_tokens * config.width
+    model = Emitter(config, features, widths["states"], lengths["words.weight"], vocabulary)
+    if eye:
+        model.features = torch.nn.Identity()
+    return model
 
 
-def decoder(record):
-    widths = record["widths"]
+def decoder(record, lengths):
+    widths, config = record["widths"], sizes(record, DecoderConfig)
     vocabulary = len(record["model"]["vocabulary"])
-    return Decoder(DecoderConfig(**sizes(record)), widths["features"], widths["states"], widths["actions"], vocabulary)
+    eye, blind = (record["model"]["config"].get(key) for key in ("eye", "blind"))
+    features = 0 if eye or blind else widths["features"]
+    model = Decoder(config, features, widths["states"], widths["actions"], vocabulary)
+    model.term.place = torch.nn.Parameter(torch.empty(lengths["term.place"], config.term_width))
+    if eye:
+        model.seen_state = torch.nn.Linear(widths["states"], config.term_width)
+    return model
 
 
 async def serve(policy, port):

@@ -44,7 +44,8 @@ pub(crate) struct ServeArgs {
     /// Actions that clients execute per request, by which the policy measures time
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) replan: u32,
-    /// When programs are written: when all calls of the `plan` have ended, after each `call`, or at each `request`
+    /// When programs are written: when all calls of the `plan` have ended, the same and `aim` the remaining calls again after
+    /// each one, after each `call`, or at each `request`
     #[arg(long, value_name = "WHEN", default_value = "plan")]
     pub(crate) emit: Emit,
     /// What turns programs into actions: a `controller` without learned weights, which drives the robot to the targets of the
@@ -85,6 +86,7 @@ pub(crate) struct ServeArgs {
 pub(crate) enum Emit {
     Request,
     Call,
+    Aim,
     Plan,
 }
 
@@ -93,6 +95,7 @@ impl Emit {
         match self {
             Emit::Request => Emission::Request,
             Emit::Call => Emission::Call,
+            Emit::Aim => Emission::Aim,
             Emit::Plan => Emission::Plan,
         }
     }

@@ -112,9 +112,10 @@ fn bias_and_activation_are_the_cpus() {
 fn attention_is_the_cpus() {
     let Some(gpu) = gpu() else { return };
     for (dtype, limit) in both() {
-        for (batch, tokens, heads, head) in
-            [(2, 48, 16, 64), (3, 16, 8, 32), (1, 5, 2, 16), (2, 33, 3, 64), (1, 100, 2, 64), (2, 12, 2, 128)]
-        {
+        let shapes = [(2, 48, 16, 64), (3, 16, 8, 32), (1, 5, 2, 16), (2, 33, 3, 64), (1, 100, 2, 64), (2, 12, 2, 128)];
+        // Longer than the blocks of some devices.
+        let long = [(2, 150, 3, 64), (1, 176, 2, 64), (2, 190, 2, 32), (1, 240, 2, 64)];
+        for (batch, tokens, heads, head) in shapes.into_iter().chain(long) {
             for causal in [true, false] {
                 let qkv = random(&[batch, tokens, 3, heads, head], 1);
                 let (bias, gradient) = (random(&[3 * heads * head], 2), random(&[batch, tokens, heads * head], 3));

@@ -237,7 +237,7 @@ fn path(group: &Group, fps: f64, actions: Points<'_>, states: Option<Points<'_>>
 }
 
 /// The coordinates of a position that is given as the dataset writes it.
-fn coordinates(group: &Group, numbers: &[f64]) -> Vec<f64> {
+pub(crate) fn coordinates(group: &Group, numbers: &[f64]) -> Vec<f64> {
     match &group.space {
         Space::Joints | Space::Pose(None) => numbers.to_vec(),
         Space::Pose(Some(orientation)) => {

@@ -8,11 +8,12 @@
 //! ```
 //! `reach` is how far a command moves a coordinate in a step, as measured in demonstrations, and λ the share of the distance that
 //! one step covers. A call is over when the robot is [`near`](SkillAlphabet::near) its target, and its usual time has passed if it
-//! begins there or tells a gripper to open or to close. The next call follows within the same rows.
+//! begins there or tells a gripper to open or to close. The next call follows within the same rows, unless a gripper opens or closes
+//! with it: then the robot waits at the target until it is asked again, and is seen there.
 
 use crate::alphabet::{Skill, SkillAlphabet};
 use crate::encode::{Argument, SkillCall};
-use crate::episode::{Position, written};
+use crate::episode::{Position, coordinates, written};
 use crate::error::SkillError;
 use crate::layout::{Control, Group};
 
@@ -84,9 +85,14 @@ impl SkillAlphabet {
 
     /// How a call begins after another one.
     pub fn begun(&self, before: Option<&SkillCall>, call: &SkillCall, position: &[Vec<f64>]) -> UnderWay {
-        let closed = |call: &SkillCall| self.skills.get(call.skill.0).map(|skill| skill.closed.as_slice());
-        let changes = before.is_some_and(|before| closed(before) != closed(call));
+        let changes = before.is_some_and(|before| self.changes_gripper(before, call));
         UnderWay { steps: 0.0, timed: changes || self.near(call, position) }
+    }
+
+    /// Whether a gripper is told something else by the second call than by the first.
+    fn changes_gripper(&self, before: &SkillCall, call: &SkillCall) -> bool {
+        let closed = |call: &SkillCall| self.skills.get(call.skill.0).map(|skill| skill.closed.as_slice());
+        closed(before) != closed(call)
     }
 
     /// `rows` actions that carry out some calls, the first of which is under way; targets are positions. The first `executed` rows
@@ -113,6 +119,10 @@ impl SkillAlphabet {
                 if !self.near(call, &position) || (under_way.timed && under_way.steps < usual) {
                     break;
                 }
+                // A robot lags behind these rows. What it holds would fall beside its place, so it must be seen there first.
+                if step > 0 && self.changes_gripper(call, &calls[at + 1]) {
+                    break;
+                }
                 at += 1;
                 under_way = self.begun(Some(call), &calls[at], &position);
             }
@@ -127,6 +137,31 @@ impl SkillAlphabet {
             }
         }
         Ok(Followed { rows: actions, over: after.0, under_way: after.1 })
+    }
+
+    /// Where actions lead a robot: where it is, and where it is after each of them if it moves as in demonstrations. Groups whose
+    /// commands do not tell stay where they are.
+    ///
+    /// # Shapes
+    /// `actions`: `[rows, layout.width]`, row by row.
+    pub fn led(&self, position: &[Vec<f64>], actions: &[f32]) -> Vec<Position> {
+        let mut path = vec![position.to_vec()];
+        let mut now: Position = position.to_vec();
+        for row in actions.chunks_exact(self.layout.width.max(1)) {
+            for (at, (group, now)) in self.layout.groups.iter().zip(&mut now).enumerate() {
+                let commands: Vec<f64> = group.columns.iter().map(|column| f64::from(row[*column])).collect();
+                match group.control {
+                    Control::Absolute => *now = coordinates(group, &commands),
+                    Control::Relative if group.dims() == commands.len() => {
+                        let reach = self.paces[at].iter().map(|pace| pace / self.sizes[at]);
+                        now.iter_mut().zip(commands).zip(reach).for_each(|((now, one), reach)| *now += one * reach);
+                    }
+                    Control::Relative | Control::Velocity => {}
+                }
+            }
+            path.push(now.clone());
+        }
+        path
     }
 
     /// An action that moves nothing; grippers are as at the middle of their range, which a call changes.

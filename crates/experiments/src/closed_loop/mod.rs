@@ -33,6 +33,9 @@ pub struct LoopSettings {
     pub suite: String,
     /// Hash of the file of compositions; none if single tasks are run.
     pub compose: Option<String>,
+    /// Where episodes begin.
+    #[serde(default)]
+    pub init: Init,
     /// What a request says about the task: `instruction`, `program` or `current`.
     pub prompt: String,
     /// Actions executed of each reply.
@@ -51,6 +54,30 @@ pub struct LoopSettings {
     pub executor: Option<Executor>,
     /// Who answers.
     pub policy: Answering,
+    /// Hash of the program that serves the policy of a run: a changed controller gives other episodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+}
+
+/// Where the episodes of a task begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Init {
+    /// In the benchmark's fixed start states, in their order.
+    #[default]
+    Fixed,
+    /// In states drawn as in recordings, by the simulator's seed.
+    Random,
+}
+
+impl Init {
+    /// As the simulator calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Init::Fixed => "fixed",
+            Init::Random => "random",
+        }
+    }
 }
 
 /// Who answers requests.

@@ -105,7 +105,7 @@ impl Parts {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::{Answering, EpisodeRecord};
+    use super::super::{Answering, EpisodeRecord, Init};
     use super::*;
 
     fn settings(replan: u32) -> LoopSettings {
@@ -115,11 +115,13 @@ mod tests {
             prompt: "instruction".to_owned(),
             replan,
             size: 128,
+            init: Init::Fixed,
             camera: 128,
             seed: 9_000_000,
             emission: None,
             executor: None,
             policy: Answering::Run("abc".to_owned()),
+            program: None,
         }
     }
 

@@ -211,7 +211,7 @@ fn span((low, high): (f64, f64)) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Answering;
+    use super::super::{Answering, Init};
     use super::*;
 
     fn played(task: usize, start: u64, success: bool, done: Option<u64>) -> Played {
@@ -236,11 +236,13 @@ mod tests {
             prompt: "instruction".to_owned(),
             replan: 8,
             size: 128,
+            init: Init::Fixed,
             camera: 128,
             seed: 9_000_000,
             emission: None,
             executor: None,
             policy: Answering::Run("abc".to_owned()),
+            program: None,
         };
         let tasks = BTreeMap::from([(0, "turn on the stove".to_owned()), (4, "open|close".to_owned())]);
         let all =

@@ -10,7 +10,8 @@
 //!     with/                    the policy with F_T, from the same start as that of t1, which has no library
 //!     no_programs/             the policy without programs
 //!     kernel.json              how well that form agrees with Monte Carlo
-//!     skills.json, annotation.json, policy.json, library.json, library.txt, summary.json, then report.json, report.html
+//!     skills.json, annotation.json, policy.json, programs.json, library.json, library.txt, summary.json, then report.json,
+//!     report.html
 //! ```
 //! Every stage is a function of the stages before it and appears whole ([`crate::run_dir`]), so a run that was killed
 //! anywhere is resumed by computing what is missing, and ends with the same result.
@@ -34,6 +35,7 @@ use super::classes::Classes;
 use super::corpus::{Corpus, Written};
 use super::demonstrations::Demonstrations;
 use super::gates::{Gates, RecordedCalls};
+use super::programs::{PROGRAMS, demonstration_programs};
 use super::refactoring::{Grown, grown, read};
 use super::report::{ReportContext, report};
 use super::segment_kernel::SegmentKernel;
@@ -195,12 +197,7 @@ fn publish(
     settings: &RunSettings,
 ) -> Result<()> {
     let path = |name: &str| session.run.path(name);
-    write_json(&path(SKILLS), &world.corpus.alphabet)?;
-    let annotation = RunAnnotation::of(session.prepared, &world.demonstrations, &world.corpus);
-    write_json(&path(ANNOTATION), &annotation)?;
-    let served = PolicyRecord::of(session.prepared, &world.demonstrations, &world.corpus);
-    write_json(&path(POLICY), &served)?;
-    write_json(&path(LIBRARY), library)?;
+    write_language(session, world, library)?;
     write_text(&path("library.txt"), library.to_text().as_bytes())?;
     write_json(&path(SUMMARY), summary)?;
     let report = report(&ReportContext {
@@ -218,6 +215,17 @@ fn publish(
     })?;
     write_text(&session.run.path("report.json"), report.to_json()?.as_bytes())?;
     write_text(&session.run.path("report.html"), report::render(&report).as_bytes())
+}
+
+/// Writes the skills, the demonstrations as programs, and what a policy needs to be served; the library last.
+pub(super) fn write_language(session: &Session<'_, '_>, world: &World, library: &Library) -> Result<()> {
+    let World { demonstrations, corpus, .. } = world;
+    let path = |name: &str| session.run.path(name);
+    write_json(&path(SKILLS), &corpus.alphabet)?;
+    write_json(&path(ANNOTATION), &RunAnnotation::of(session.prepared, demonstrations, corpus))?;
+    write_json(&path(POLICY), &PolicyRecord::of(session.prepared, demonstrations, corpus))?;
+    write_json(&path(PROGRAMS), &demonstration_programs(demonstrations, corpus)?)?;
+    write_json(&path(LIBRARY), library)
 }
 
 /// One way to write the programs that a policy is trained on.

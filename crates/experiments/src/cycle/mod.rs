@@ -19,6 +19,7 @@ pub mod equivalence;
 pub mod gates;
 pub mod phases;
 pub(crate) mod plan;
+pub mod programs;
 pub mod refactoring;
 mod report;
 pub mod run_cutter;

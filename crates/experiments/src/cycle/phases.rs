@@ -11,17 +11,15 @@ use models::training::checkpoint::MODEL;
 use serde_json::json;
 use skills::Skill;
 
-use super::annotation::{ANNOTATION, RunAnnotation};
-use super::driver::{Arm, LIBRARY, SKILLS, World, policy};
+use super::driver::{Arm, LIBRARY, SKILLS, World, policy, write_language};
 use super::segment_kernel::SegmentKernel;
 use super::session::{RunOptions, Session};
 use super::settings::RunSettings;
 use super::summary::PolicyResult;
 use crate::amortizer_phase::Teacher;
 use crate::error::{Error, Result, unless_interrupted};
-use crate::policy::{POLICY, PolicyRecord};
 use crate::prepared::Prepared;
-use crate::run_dir::{json_bytes, write_json};
+use crate::run_dir::json_bytes;
 use crate::settings::{AmortizerSettings, WorldModelSettings};
 use crate::trained::Phase;
 
@@ -118,12 +116,7 @@ pub fn wake(
         given.check(&world)?;
         // A run of the loop in the same directory has written its own, which stay.
         if session.run.is_first() && !session.run.path(LIBRARY).is_file() {
-            write_json(&session.run.path(SKILLS), &world.corpus.alphabet)?;
-            let annotation = RunAnnotation::of(prepared, &world.demonstrations, &world.corpus);
-            write_json(&session.run.path(ANNOTATION), &annotation)?;
-            let served = PolicyRecord::of(prepared, &world.demonstrations, &world.corpus);
-            write_json(&session.run.path(POLICY), &served)?;
-            write_json(&session.run.path(LIBRARY), &given.library)?;
+            write_language(&session, &world, &given.library)?;
         }
         let (arm, folder) = match given.without_programs {
             true => (Arm::without_programs(&world)?, "no_programs"),

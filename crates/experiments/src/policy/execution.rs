@@ -4,7 +4,11 @@
 //! when it is asked again: when the plan is at its end, when a call has ended, or at every request. A call has ended when every
 //! group that the skill moves is at its target; if it begins there, or tells a gripper to open or to close, its usual time must
 //! also have passed. Something that holds the robot, or twice the usual time, ends it as well. A task is over when the plan of a
-//! demonstration's last calls is at its end; then the next step of a client's program begins.
+//! demonstration's last calls is at its end; then the next step of a client's program begins. If there is none, and the client
+//! goes on asking, the task was not done: the robot returns to where the episode began and tries again.
+//!
+//! With [`Emission::Aim`] a plan is a commitment to an order of skills, and its targets are estimates: when a call has ended, the
+//! emitter looks again, and where it writes the same skills, their targets become what it sees now ([`Execution::aim`]).
 
 use clustering::Points;
 use serde::{Deserialize, Serialize};
@@ -28,15 +32,13 @@ const STALLED: f64 = 0.3;
 /// after it: the emitter has just seen this position and would write the same program again.
 const KEPT: usize = 4;
 
-/// A group that moves so many times farther than it usually does between two requests was moved by somebody: an episode
-/// begins. Clients of simulators run many episodes of one task over one connection and say nothing in between.
-const JUMP: f64 = 1.5;
+/// The emitter contradicts a plan if it writes a target that is so many steps of the grid away from that of the plan; then the plan
+/// is kept.
+const AGREES: f64 = 8.0;
 
-/// The same for a robot that is back where its episode began.
-const JUMP_BACK: f64 = 0.6;
-
-/// How near the start of its episode a robot is when it is back, in steps of the grid.
-const BACK: f64 = 2.5;
+/// A robot that is farther from where its last actions lead, in steps of the grid, was moved by somebody: an episode begins. Clients
+/// of simulators run many episodes of one task over one connection and say nothing in between.
+const ASTRAY: f64 = 6.0;
 
 /// What an episode consists of.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,12 +75,16 @@ pub(super) struct Execution {
     finished: Option<SkillCall>,
     /// Whether the robot is on its way back to where the episode began.
     returning: bool,
+    /// Whether a call has ended since the instruction began to be executed.
+    has_begun: bool,
+    /// Whether a call has ended since the emitter last looked.
+    is_unseen: bool,
     /// How far the active call is.
     under_way: UnderWay,
     /// Steps during which the call does not count as ended.
     kept: f64,
-    /// Where the robot was last seen.
-    last: Option<Position>,
+    /// Where the last actions lead, from where the robot was; empty before the first ones.
+    path: Vec<Position>,
     /// Where the robot was first seen.
     start: Option<Position>,
 }
@@ -91,6 +97,8 @@ pub enum Emission {
     Request,
     /// When the active call has ended.
     Call,
+    /// When all calls of the program have ended; targets of the remaining calls are estimated again when a call has ended.
+    Aim,
     /// When all calls of the program have ended.
     #[default]
     Plan,
@@ -120,6 +128,10 @@ pub(super) enum Need {
         words: String,
         /// Pieces to begin with; none if the emitter is free.
         beginning: Vec<Piece>,
+        /// Whether the instruction begins to be executed.
+        begins: bool,
+        /// Whether the program only serves to estimate the targets of the plan again.
+        aims: bool,
     },
     /// The calls of the client's program, from the active one on, are what the decoder reads.
     Motion(Vec<SkillCall>),
@@ -145,6 +157,11 @@ pub(super) struct Rhythm {
 }
 
 impl Rhythm {
+    /// Whether plans are executed to their end.
+    fn follows_plans(self) -> bool {
+        matches!(self.emission, Emission::Plan | Emission::Aim)
+    }
+
     /// A robot with these skills.
     pub(super) fn body(self, alphabet: &SkillAlphabet) -> Body<'_> {
         Body { alphabet, rhythm: self }
@@ -166,64 +183,109 @@ impl Execution {
             left: None,
             finished: None,
             returning: false,
+            has_begun: false,
+            is_unseen: false,
             under_way: UnderWay { steps: 0.0, timed: false },
             kept: 0.0,
-            last: None,
+            path: Vec::new(),
             start: None,
         }
     }
 
-    /// Whether the robot is where it cannot have moved to since the last request.
+    /// Whether the robot is where its last actions cannot have led it.
     pub(super) fn has_jumped(&self, body: &Body<'_>, position: &Position) -> bool {
-        let (Some(last), Some(start)) = (&self.last, &self.start) else { return false };
-        let alphabet = body.alphabet;
-        let moved = body.most(position, last, &alphabet.paces) / body.rhythm.replan.max(1) as f64;
-        let is_back =
-            body.most(position, start, &alphabet.grids) <= BACK && body.most(last, start, &alphabet.grids) > BACK;
-        moved > JUMP || (is_back && moved > JUMP_BACK)
+        body.from_path(position, &self.path) > ASTRAY
+    }
+
+    /// Actions are sent, in the units of the dataset.
+    pub(super) fn sends(&mut self, body: &Body<'_>, position: &Position, actions: &[f32]) {
+        self.path = body.alphabet.led(position, actions);
     }
 
     /// Looks at where the robot is, and says what must be done.
     pub(super) fn observe(&mut self, body: &Body<'_>, position: &Position) -> Need {
-        self.last = Some(position.clone());
         self.start.get_or_insert_with(|| position.clone());
         if self.written {
             self.under_way.steps += body.rhythm.replan.max(1) as f64;
             let has_ended = self.under_way.steps > self.kept && self.has_ended(body, position);
             self.left = self.call.as_ref().and_then(|call| body.alphabet.left(call, position));
+            let aims = body.rhythm.emission == Emission::Aim && !self.returning && !self.is_given_motion();
             if has_ended {
                 self.finished = self.call.take();
+                self.has_begun = true;
+                self.is_unseen = true;
                 if self.returning {
-                    (self.returning, self.finished) = (false, None);
-                } else if body.rhythm.emission == Emission::Plan
-                    && !self.is_given_motion()
-                    && self.executed.calls.len() > 1
-                {
+                    (self.returning, self.finished, self.has_begun) = (false, None, false);
+                } else if body.rhythm.follows_plans() && !self.is_given_motion() && self.executed.calls.len() > 1 {
                     self.active += 1;
                     return Need::Motion(self.executed.calls[1..].to_vec());
                 } else {
-                    let step = self.step;
-                    self.finish_call(body);
-                    if let Some(home) = self.home(body).filter(|_| self.step != step) {
+                    let (step, is_over) = (self.step, self.is_task_over(body));
+                    self.finish_call(is_over);
+                    let has_moved = !self.motion.calls.is_empty() && !self.is_given_motion();
+                    let is_again = is_over && has_moved && self.step == step;
+                    if let Some(home) = self.home(body).filter(|_| self.step != step || is_again) {
                         self.returning = true;
                         return Need::Motion(vec![home]);
                     }
                 }
+            } else if aims && self.is_unseen {
+                return self.emission(true);
             } else if self.returning || body.rhythm.emission != Emission::Request || self.is_given_motion() {
                 return Need::Nothing;
             }
         }
         match &self.plan {
-            Plan::Prompt(instruction) => Need::Emission { words: instruction.clone(), beginning: Vec::new() },
-            Plan::Program(steps) => match &steps[self.step.min(steps.len() - 1)] {
-                Step::Known { instruction, .. } => Need::Emission { words: instruction.clone(), beginning: Vec::new() },
-                Step::New { text, beginning } => Need::Emission { words: text.clone(), beginning: beginning.clone() },
-                Step::Motion { written } => {
-                    let end = (self.active + body.rhythm.horizon.max(1)).min(written.calls.len());
-                    Need::Motion(written.calls[self.active.min(end)..end].to_vec())
-                }
-            },
+            Plan::Program(steps) if self.is_given_motion() => {
+                let Some(Step::Motion { written }) = steps.get(self.step) else { return Need::Nothing };
+                let end = (self.active + body.rhythm.horizon.max(1)).min(written.calls.len());
+                Need::Motion(written.calls[self.active.min(end)..end].to_vec())
+            }
+            _ => self.emission(false),
         }
+    }
+
+    /// The emitter must look: to write a program, or only to aim again.
+    fn emission(&mut self, aims: bool) -> Need {
+        self.is_unseen = false;
+        let begins = !self.has_begun;
+        let (words, beginning) = match &self.plan {
+            Plan::Prompt(instruction) => (instruction.clone(), Vec::new()),
+            Plan::Program(steps) => match steps.get(self.step) {
+                Some(Step::Known { instruction, .. }) => (instruction.clone(), Vec::new()),
+                Some(Step::New { text, beginning }) => (text.clone(), beginning.clone()),
+                Some(Step::Motion { .. }) | None => return Need::Nothing,
+            },
+        };
+        Need::Emission { words, beginning, begins, aims }
+    }
+
+    /// Whether the plan that is at its end is the last one of the task: it covers fewer segments than it could.
+    fn is_task_over(&self, body: &Body<'_>) -> bool {
+        match body.rhythm.follows_plans() {
+            true => self.motion.calls.len() < body.rhythm.horizon.max(2),
+            false => self.motion.calls.len() == 1,
+        }
+    }
+
+    /// The calls that remain, with targets that the emitter has estimated again; `None` if it contradicts the plan. It may begin
+    /// with the call that has just ended: where one call ends and the next one begins, a robot looks the same.
+    pub(super) fn aim(&self, body: &Body<'_>, seen: &[SkillCall]) -> Option<Vec<SkillCall>> {
+        let plan = &self.executed.calls;
+        let same = |skip: usize| {
+            let pairs = plan.iter().zip(seen.iter().skip(skip));
+            pairs.take_while(|(one, other)| body.is_near(one, other, AGREES)).count()
+        };
+        let (one, other) = (same(0), same(1));
+        let (skip, common) = if other > one { (1, other) } else { (0, one) };
+        let aimed = seen.iter().skip(skip).take(common).chain(&plan[common..]);
+        (common > 0).then(|| aimed.cloned().collect())
+    }
+
+    /// The targets of the plan were estimated again.
+    pub(super) fn aimed(&mut self, executed: Executed) {
+        self.executed = executed;
+        self.call = self.executed.calls.first().cloned();
     }
 
     /// The call that leads back to where the episode began, with open grippers. Demonstrations of a task begin there, and a program
@@ -295,6 +357,7 @@ impl Execution {
     /// The controller has planned the next actions, which carry out some calls and begin another one.
     pub(super) fn followed(&mut self, body: &Body<'_>, position: &Position, over: usize, under_way: UnderWay) {
         if over > 0 {
+            (self.has_begun, self.is_unseen) = (true, true);
             self.active += over;
             self.finished = self.executed.calls.get(over - 1).cloned();
             self.executed.calls.drain(..over.min(self.executed.calls.len()));
@@ -342,24 +405,20 @@ impl Execution {
     }
 
     /// The active call has ended: on to the next call or the next step.
-    fn finish_call(&mut self, body: &Body<'_>) {
+    fn finish_call(&mut self, is_over: bool) {
         let Plan::Program(steps) = &self.plan else { return };
         let last = match &steps[self.step.min(steps.len() - 1)] {
             Step::Motion { written } => {
                 self.active += 1;
                 self.active >= written.calls.len()
             }
-            // A plan that covers fewer segments than it could is the end of the task.
-            Step::Known { .. } | Step::New { .. } if body.rhythm.emission == Emission::Plan => {
-                self.motion.calls.len() < body.rhythm.horizon.max(2)
-            }
-            Step::Known { .. } | Step::New { .. } => self.motion.calls.len() == 1,
+            Step::Known { .. } | Step::New { .. } => is_over,
         };
         if last && self.step + 1 < steps.len() {
             self.step += 1;
             self.active = 0;
             // What comes next is another call, even if it is of the same skill.
-            self.written = false;
+            (self.written, self.has_begun) = (false, false);
         } else if matches!(steps[self.step], Step::Motion { .. }) && last {
             // The program is over: its last call stays active.
             self.active = self.active.saturating_sub(1);
@@ -379,24 +438,33 @@ impl Body<'_> {
         read().unwrap_or_else(|| unknown(layout))
     }
 
-    /// How far apart two positions are as far as groups are seen: the most of all coordinates, in units of each.
-    fn most(&self, position: &Position, other: &Position, units: &[Vec<f64>]) -> f64 {
-        let groups = position.iter().zip(other).zip(units).zip(&self.alphabet.layout.groups);
-        let seen = groups.filter(|(_, group)| is_seen(group)).map(|(parts, _)| parts);
-        let steps = seen.flat_map(|((now, then), units)| {
-            let places = now.iter().zip(then).zip(units).filter(|(_, unit)| **unit > 0.0);
-            places.map(|((now, then), unit)| (now - then).abs() / unit)
-        });
-        steps.fold(0.0, f64::max)
+    /// How far a position is from a path as far as groups are seen, in steps of the grid; 0 for a path without points.
+    fn from_path(&self, position: &Position, path: &[Position]) -> f64 {
+        let flat = |position: &Position| -> Vec<f64> {
+            let groups = position.iter().zip(&self.alphabet.grids).zip(&self.alphabet.layout.groups);
+            let seen = groups.filter(|(_, group)| is_seen(group)).map(|(parts, _)| parts);
+            let in_steps = |(place, grid): (&f64, &f64)| if *grid > 0.0 { place / grid } else { 0.0 };
+            seen.flat_map(|(places, grids)| places.iter().zip(grids).map(in_steps)).collect()
+        };
+        let (position, path): (Vec<f64>, Vec<Vec<f64>>) = (flat(position), path.iter().map(flat).collect());
+        let distances = path.windows(2).map(|ends| from_line(&position, &ends[0], &ends[1]));
+        distances.reduce(f64::min).unwrap_or(0.0)
     }
 
     /// Whether two calls are the same up to a step of the grid: the emitter never writes exactly the same numbers twice.
     fn is_same(&self, one: Option<&SkillCall>, other: Option<&SkillCall>) -> bool {
         let (Some(one), Some(other)) = (one, other) else { return one.is_none() && other.is_none() };
+        self.is_near(one, other, 1.0)
+    }
+
+    /// Whether two calls are of one skill and their targets at most so many steps of the grid apart.
+    fn is_near(&self, one: &SkillCall, other: &SkillCall, steps: f64) -> bool {
         let near = |(one, other): (&Argument, &Argument), grids: &[f64]| match (one, other) {
-            (Argument::To(one), Argument::To(other)) | (Argument::By(one), Argument::By(other)) => {
-                one.iter().zip(other).zip(grids).all(|((one, other), grid)| (one - other).abs() <= grid.max(1e-9))
-            }
+            (Argument::To(one), Argument::To(other)) | (Argument::By(one), Argument::By(other)) => one
+                .iter()
+                .zip(other)
+                .zip(grids)
+                .all(|((one, other), grid)| (one - other).abs() <= steps * grid.max(1e-9)),
             _ => false,
         };
         let Some(skill) = self.alphabet.skills.get(one.skill.0).filter(|_| one.skill == other.skill) else {
@@ -405,6 +473,15 @@ impl Body<'_> {
         let pairs = one.arguments.iter().zip(&other.arguments).zip(&skill.arguments);
         pairs.into_iter().all(|(pair, group)| near(pair, &self.alphabet.grids[*group]))
     }
+}
+
+/// How far a point is from the line between two others.
+fn from_line(point: &[f64], start: &[f64], end: &[f64]) -> f64 {
+    let between = |from: &[f64], to: &[f64]| -> Vec<f64> { from.iter().zip(to).map(|(from, to)| to - from).collect() };
+    let dot = |one: &[f64], other: &[f64]| one.iter().zip(other).map(|(one, other)| one * other).sum::<f64>();
+    let (way, own) = (between(start, end), between(start, point));
+    let share = (dot(&way, &own) / dot(&way, &way).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
+    own.iter().zip(&way).map(|(own, way)| (own - share * way).powi(2)).sum::<f64>().sqrt()
 }
 
 /// Whether the state tells where a group is.

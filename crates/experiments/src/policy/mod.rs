@@ -361,6 +361,10 @@ impl RunPolicy {
         self.about.record.clip(&mut values);
         let mut decisions = Vec::with_capacity(batch.len());
         for (row, own) in values.chunks_exact((self.about.chunk * actions).max(1)).enumerate() {
+            let body = self.rhythm.body(&self.tongue.alphabet);
+            if let Some(execution) = self.episodes.get_mut(&batch[row].client) {
+                execution.sends(&body, &positions[row], own);
+            }
             let mut decision = self.status(batch[row].client, &positions[row]);
             decision.actions = own.to_vec();
             decision.estimated_return = returns[row];
@@ -405,7 +409,7 @@ impl RunPolicy {
     /// Writes the programs of all observations that need one; says which.
     fn write(&mut self, batch: &[&Observation], seen: &Seen, positions: &[Position]) -> Result<Vec<bool>> {
         let body = self.rhythm.body(&self.tongue.alphabet);
-        let (mut rows, mut words, mut beginnings) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut rows, mut words, mut beginnings, mut aiming) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut rewritten = vec![false; batch.len()];
         for (row, one) in batch.iter().enumerate() {
             let Some(execution) = self.episodes.get_mut(&one.client) else { continue };
@@ -419,15 +423,19 @@ impl RunPolicy {
                     );
                     rewritten[row] = true;
                 }
-                Need::Emission { words: instruction, beginning } => {
+                Need::Emission { words: instruction, beginning, begins, aims } => {
                     let Some(writer) = &self.writer else {
                         let plan = self.tongue.instruction_plan(&instruction)?;
                         execution.begin(&body, &positions[row], plan, Written::default(), Written::default(), 0);
                         continue;
                     };
                     rows.push(row);
-                    words.push(writer.words.encode(&instruction, usize::MAX));
+                    words.push(match begins {
+                        true => writer.words.encode_beginning(&instruction, usize::MAX),
+                        false => writer.words.encode(&instruction, usize::MAX),
+                    });
                     beginnings.push(beginning);
+                    aiming.push(aims);
                 }
             }
         }
@@ -440,12 +448,19 @@ impl RunPolicy {
             emitter::Condition { words, features: own.features, states: Some(own.states), images: own.images };
         let mut checker = self.tongue.checker();
         let emissions = emitter.emit_after(&condition, &beginnings, 1, &self.tongue.bound, &mut checker, beam)?;
-        for (row, emission) in rows.into_iter().zip(emissions) {
+        for ((row, emission), aims) in rows.into_iter().zip(emissions).zip(aiming) {
             let best = emission.hypotheses.into_iter().next();
             let (pieces, programs) = best.map(|best| (best.pieces, best.programs)).unwrap_or_default();
             let mut programs = programs.iter().map(|tokens| self.tongue.written(tokens));
             let (task, motion) = (programs.next().unwrap_or_default(), programs.next().unwrap_or_default());
             if let Some(execution) = self.episodes.get_mut(&batch[row].client) {
+                if aims {
+                    let seen = self.tongue.planner().of_pieces(&pieces, &positions[row], 0)?;
+                    if let Some(calls) = execution.aim(&body, &seen.calls) {
+                        execution.aimed(self.tongue.planner().of_calls(&calls, &positions[row])?);
+                    }
+                    continue;
+                }
                 let over = execution.over(&body, &motion);
                 let plan = self.tongue.planner().of_pieces(&pieces, &positions[row], over)?;
                 execution.begin(&body, &positions[row], plan, task, motion, over);

@@ -12,6 +12,9 @@ use crate::noise;
 /// Fills an instruction up to the number of words that a model reads.
 pub const NO_WORD: u32 = 0;
 
+/// Stands before an instruction whose execution begins. No instruction has this word, because words have letters and digits only.
+const BEGINNING: &str = "<begin>";
+
 /// Known words, and buckets for all others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Stored", into = "Stored")]
@@ -38,6 +41,16 @@ impl WordVocabulary {
         Stored { words, buckets }.into()
     }
 
+    /// The same with one more word, which says that the execution of an instruction begins.
+    #[must_use]
+    pub fn with_beginning(self) -> WordVocabulary {
+        let Stored { mut words, buckets } = self.into();
+        if !words.iter().any(|word| word == BEGINNING) {
+            words.insert(0, BEGINNING.to_owned());
+        }
+        Stored { words, buckets }.into()
+    }
+
     /// How many numbers there are: for no word, for each known one, for each bucket.
     pub fn len(&self) -> usize {
         1 + self.words.len() + self.buckets as usize
@@ -51,6 +64,12 @@ impl WordVocabulary {
     /// The numbers of an instruction's words, at most `limit` of them.
     pub fn encode(&self, instruction: &str, limit: usize) -> Vec<u32> {
         words_of(instruction).take(limit).map(|word| self.id(&word)).collect()
+    }
+
+    /// The same where the execution of the instruction begins. A vocabulary without a word for that does not tell.
+    pub fn encode_beginning(&self, instruction: &str, limit: usize) -> Vec<u32> {
+        let mark = self.ids.get(BEGINNING).copied();
+        mark.into_iter().chain(self.encode(instruction, usize::MAX)).take(limit).collect()
     }
 
     fn id(&self, word: &str) -> u32 {
@@ -96,5 +115,21 @@ mod tests {
         assert_eq!(words.encode("open the drawer", 2).len(), 2);
         let text = serde_json::to_string(&words).unwrap();
         assert_eq!(serde_json::from_str::<WordVocabulary>(&text).unwrap(), words);
+    }
+
+    #[test]
+    fn the_word_for_a_beginning_is_in_no_instruction() {
+        let plain = WordVocabulary::new(["pick up the milk"], 4);
+        assert_eq!(
+            plain.encode_beginning("pick up", 9),
+            plain.encode("pick up", 9),
+            "an older vocabulary has no such word"
+        );
+        let words = plain.with_beginning();
+        assert_eq!(words, words.clone().with_beginning());
+        let beginning = words.encode_beginning("pick up", 9);
+        assert_eq!(beginning[1..], words.encode("pick up", 9));
+        assert!(!words.encode("<begin> begin pick up the milk", 9).contains(&beginning[0]));
+        assert_eq!(words.encode_beginning("pick up the milk", 2).len(), 2);
     }
 }

@@ -24,7 +24,7 @@ pub fn forward(qkv: &Tensor, bias: &Tensor, causal: bool) -> Result<Tensor> {
     match qkv.device() {
         candle_core::Device::Cpu if qkv.dtype() == DType::F32 => cpu_forward(qkv, bias, causal),
         #[cfg(feature = "cuda")]
-        candle_core::Device::Cuda(device) if cuda::attention::fits(qkv)? => {
+        candle_core::Device::Cuda(device) if cuda::attention::fits(device, qkv)? => {
             cuda::attention::forward(device, qkv, bias, causal)
         }
         _ => composed_forward(qkv, bias, causal),
@@ -36,7 +36,7 @@ pub fn backward(qkv: &Tensor, bias: &Tensor, gradient: &Tensor, causal: bool) ->
     match qkv.device() {
         candle_core::Device::Cpu if qkv.dtype() == DType::F32 => cpu_backward(qkv, bias, gradient, causal),
         #[cfg(feature = "cuda")]
-        candle_core::Device::Cuda(device) if cuda::attention::fits(qkv)? => {
+        candle_core::Device::Cuda(device) if cuda::attention::fits(device, qkv)? => {
             cuda::attention::backward(device, qkv, bias, gradient, causal)
         }
         _ => composed_backward(qkv, bias, gradient, causal),

@@ -24,6 +24,8 @@
 //! - An empty hand that comes nearer to its next grasp all the time is on one reach, whatever its path ([`reach`]).
 //! - A motion that comes to rest and goes on in the same direction has hesitated.
 //!
+//! Programs for a controller are cut further, until every segment is nearly [straight](straight).
+//!
 //! Every boundary has a [`confidence`]. Departure: the paper cuts windows of a fixed length.
 
 use std::ops::Range;
@@ -39,8 +41,10 @@ mod partition;
 mod reach;
 mod shapes;
 mod signals;
+mod straight;
 
 use partition::Samples;
+use straight::Straightener;
 
 /// Samples per second of what is segmented, about.
 pub const RATE: f64 = 20.0;
@@ -81,6 +85,10 @@ pub struct SegmentConfig {
     pub speed_weight: f64,
     /// The weight of measured velocities where commands are changes and positions are in the state; 0 is off.
     pub state_weight: f64,
+    /// How far the path of a segment may be from a straight line, as a share of how far the robot moves in the episode; where it
+    /// is farther it is cut. 0 is off, as it should be for segments that people name. Programs that a controller executes need
+    /// it: it goes to targets in straight lines.
+    pub straight: f64,
     /// Whether an empty hand that comes nearer to its next grasp all the time is one segment, as people name it. Skills are
     /// single motions towards a target, which a detour is not, so it is off for them.
     pub whole_reach: bool,
@@ -103,6 +111,7 @@ impl Default for SegmentConfig {
             longest_bell: 6.0,
             speed_weight: 0.7,
             state_weight: 0.0,
+            straight: 0.0,
             whole_reach: false,
             gripper_cuts: true,
             prune: true,
@@ -159,6 +168,7 @@ pub fn segment_scored(
         ("longest_bell", config.longest_bell),
         ("speed_weight", config.speed_weight),
         ("state_weight", config.state_weight),
+        ("straight", config.straight),
     ] {
         at_least(name, value, 0.0, "a finite number that is not negative")?;
     }
@@ -181,7 +191,23 @@ pub fn segment_scored(
             }
         }
     }
-    Ok(segments)
+    if config.straight == 0.0 {
+        return Ok(segments);
+    }
+    let least = (config.least * layout.fps).round() as usize;
+    let straightener = Straightener::new(episode, layout, config.straight, least);
+    Ok(segments.into_iter().flat_map(|segment| straight(&straightener, segment)).collect())
+}
+
+/// A segment as segments that are nearly straight. Where one of them ends, the motion goes on.
+fn straight(straightener: &Straightener, whole: ScoredSegment) -> impl Iterator<Item = ScoredSegment> {
+    let cuts = straightener.cuts(&whole.rows);
+    let starts: Vec<usize> = std::iter::once(whole.rows.start).chain(cuts).collect();
+    let ends: Vec<usize> = starts[1..].iter().copied().chain([whole.rows.end]).collect();
+    starts.into_iter().zip(ends).map(move |(start, end)| ScoredSegment {
+        rows: start..end,
+        confidence: if start == whole.rows.start { whole.confidence } else { 0.0 },
+    })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fs;
 use experiments::closed_loop::tasks::{Chosen, Suites};
 use experiments::policy::{POLICY, PolicyRecord};
 
-use super::{ClosedLoopArgs, Prompt};
+use super::{ClosedLoopArgs, InitChoice, Prompt};
 use crate::failure::{Failure, Problem};
 use crate::files::shown;
 
@@ -20,6 +20,9 @@ pub(super) fn chosen(options: &ClosedLoopArgs, suites: &Suites) -> Result<Vec<(S
         address_parts(address).ok_or_else(|| bad_address(address))?;
     }
     let mut ending = options.arm.as_ref().map_or_else(String::new, |arm| format!(".{arm}"));
+    if options.init == InitChoice::Random {
+        ending += ".random";
+    }
     if options.prompt != Prompt::Instruction {
         ending += &format!(".{}", options.prompt.name());
     }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use experiments::closed_loop::parts::Parts;
 use experiments::closed_loop::tasks::Suites;
 use experiments::closed_loop::{
-    Answering, CLOSED_LOOP, LoopReport, LoopSettings, TaskScore, file_hash, fingerprint, markdown,
+    Answering, CLOSED_LOOP, Init, LoopReport, LoopSettings, TaskScore, file_hash, fingerprint, markdown,
 };
 use experiments::policy::{POLICY, PolicyOptions};
 use experiments::run_dir::{CONFIG, write_json, write_text};
@@ -71,13 +71,18 @@ pub(crate) struct ClosedLoopArgs {
     /// First start state
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) first: u32,
+    /// Where episodes begin: `fixed` the benchmark's start states in their order, `random` drawn as in recordings by `--seed`,
+    /// for development without the episodes that are reported
+    #[arg(long, value_name = "STATES", default_value = "fixed")]
+    pub(crate) init: InitChoice,
     /// Simulators that run at the same time [default: the number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) workers: Option<u16>,
     /// Actions executed per request
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) replan: u32,
-    /// When programs are written: when all calls of the `plan` have ended, after each `call`, or at each `request`
+    /// When programs are written: when all calls of the `plan` have ended, the same and `aim` the remaining calls again after
+    /// each one, after each `call`, or at each `request`
     #[arg(long, value_name = "WHEN", default_value = "plan")]
     pub(crate) emit: serve::Emit,
     /// What turns programs into actions: a `controller` without learned weights, which drives the robot to the targets of the
@@ -129,6 +134,22 @@ pub(crate) enum Prompt {
     Current,
 }
 
+/// Where episodes begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum InitChoice {
+    Fixed,
+    Random,
+}
+
+impl InitChoice {
+    fn init(self) -> Init {
+        match self {
+            InitChoice::Fixed => Init::Fixed,
+            InitChoice::Random => Init::Random,
+        }
+    }
+}
+
 impl Prompt {
     fn name(self) -> &'static str {
         match self {
@@ -151,7 +172,7 @@ pub(super) fn run(options: &ClosedLoopArgs) -> Result<(), Failure> {
     let folder = options.run.join(CLOSED_LOOP);
     fs::create_dir_all(&folder).map_err(|source| experiments::Error::Write { path: folder.clone(), source })?;
     let last = u64::from(options.first) + u64::from(options.episodes);
-    if last > START_STATES {
+    if options.init == InitChoice::Fixed && last > START_STATES {
         note(&[format!("LIBERO has {START_STATES} start states per task; from {START_STATES} on they are repeated")]);
     }
     let mut server = Server { options, target: None, running: None };
@@ -162,6 +183,10 @@ pub(super) fn run(options: &ClosedLoopArgs) -> Result<(), Failure> {
             Answering::Run(fingerprint(&folder)?)
         }
     };
+    let program = match (&options.server, std::env::current_exe()) {
+        (None, Ok(program)) => Some(file_hash(&program)?),
+        _ => None,
+    };
     let stop = stop_flag_with("stopping the simulator; finished episodes are kept")?;
     let compose = options.compose.as_ref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -170,6 +195,7 @@ pub(super) fn run(options: &ClosedLoopArgs) -> Result<(), Failure> {
         let settings = LoopSettings {
             suite: chosen.suite.clone(),
             compose: compose.as_deref().map(file_hash).transpose()?,
+            init: options.init.init(),
             prompt: options.prompt.name().to_owned(),
             replan: options.replan,
             size: options.size,
@@ -178,6 +204,7 @@ pub(super) fn run(options: &ClosedLoopArgs) -> Result<(), Failure> {
             emission: options.server.is_none().then(|| options.emit.emission()),
             executor: options.server.is_none().then(|| options.execute.executor()),
             policy: answering.clone(),
+            program: program.clone(),
         };
         let evaluation = Evaluation {
             name,

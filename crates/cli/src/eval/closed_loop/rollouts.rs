@@ -111,7 +111,7 @@ impl Evaluation<'_> {
         let Job { task, ref starts } = job;
         let results = work.join(format!("{task}_{}.json", starts.start));
         let count = starts.end - starts.start;
-        let LoopSettings { suite, prompt, replan, size, camera, seed, .. } = self.settings;
+        let LoopSettings { suite, init, prompt, replan, size, camera, seed, .. } = self.settings;
         let mut arguments: Vec<OsString> = Vec::new();
         let mut add = |name: &str, value: String| arguments.extend([name.into(), value.into()]);
         add("--suite", suite.clone());
@@ -121,6 +121,7 @@ impl Evaluation<'_> {
         add("--first", starts.start.to_string());
         // The seed belongs to the start state, whichever process runs it.
         add("--seed", (seed + starts.start).to_string());
+        add("--init", init.name().to_owned());
         add("--prompt", prompt.clone());
         add("--replan", replan.to_string());
         add("--size", size.to_string());

@@ -37,7 +37,7 @@ pub struct Samples {
     nothing: Vec<Piece>,
     /// Where the robot is at each frame.
     positions: Vec<Position>,
-    /// The instruction of each demonstration as numbers.
+    /// The instruction of each demonstration as numbers: where it begins to be executed, and later.
     instructions: Vec<Vec<u32>>,
     /// For each frame its instruction.
     instruction_of: Vec<u32>,
@@ -69,7 +69,11 @@ impl Samples {
         let (mut targets, mut instructions) = (Vec::new(), Vec::new());
         let mut places = BTreeMap::new();
         for (at, demonstration) in demonstrations.all.iter().enumerate() {
-            demonstration.frames.clone().for_each(|frame| instruction_of[frame] = instructions.len() as u32);
+            let first = demonstration.segments.first().map_or(demonstration.frames.start, |segment| segment.end);
+            for frame in demonstration.frames.clone() {
+                instruction_of[frame] = instructions.len() as u32 + u32::from(frame >= first);
+            }
+            instructions.push(words.encode_beginning(&demonstration.instruction, usize::MAX));
             instructions.push(words.encode(&demonstration.instruction, usize::MAX));
             let episode = &demonstrations.episodes[at];
             demonstration.frames.clone().zip(0..).for_each(|(frame, row)| positions[frame] = episode.position(row));
@@ -106,7 +110,7 @@ impl Samples {
     /// The words that the training instructions have.
     pub fn words(demonstrations: &Demonstrations) -> WordVocabulary {
         let training = demonstrations.all.iter().filter(|one| !one.held_out);
-        WordVocabulary::new(training.map(|one| one.instruction.as_str()), BUCKETS)
+        WordVocabulary::new(training.map(|one| one.instruction.as_str()), BUCKETS).with_beginning()
     }
 
     fn of(&self, frame: usize) -> &Target {

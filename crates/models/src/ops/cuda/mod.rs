@@ -153,6 +153,12 @@ impl Module {
     }
 }
 
+/// The most bytes of shared memory that a block of a device can have.
+fn most_shared(device: &CudaDevice) -> u32 {
+    let attribute = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+    device.cuda_stream().context().attribute(attribute).map_or(PLAIN_SHARED, |bytes| bytes.max(0) as u32)
+}
+
 /// A tensor whose numbers are not set yet. They may be anything until a kernel writes them.
 fn empty(device: &CudaDevice, dtype: DType, shape: &[usize]) -> Result<Tensor> {
     let count = shape.iter().product();
