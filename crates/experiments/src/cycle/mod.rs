@@ -14,6 +14,7 @@ pub mod class_scores;
 pub mod classes;
 pub mod corpus;
 pub mod demonstrations;
+pub(crate) mod distances;
 pub mod driver;
 pub mod equivalence;
 pub mod gates;

@@ -36,6 +36,9 @@ const KEPT: usize = 4;
 /// is kept.
 const AGREES: f64 = 8.0;
 
+/// Targets that are farther away, in steps of the grid, are estimated again on the way.
+const AIMED: f64 = 2.0;
+
 /// A robot that is farther from where its last actions lead, in steps of the grid, was moved by somebody: an episode begins. Clients
 /// of simulators run many episodes of one task over one connection and say nothing in between.
 const ASTRAY: f64 = 6.0;
@@ -229,7 +232,7 @@ impl Execution {
                         return Need::Motion(vec![home]);
                     }
                 }
-            } else if aims && self.is_unseen {
+            } else if aims && (self.is_unseen || self.is_far()) {
                 return self.emission(true);
             } else if self.returning || body.rhythm.emission != Emission::Request || self.is_given_motion() {
                 return Need::Nothing;
@@ -243,6 +246,12 @@ impl Execution {
             }
             _ => self.emission(false),
         }
+    }
+
+    /// Whether the target of the active call is far enough away to be estimated again on the way. Demonstrations are at their
+    /// targets when a call ends, so that from nearby every place looks like the right one.
+    fn is_far(&self) -> bool {
+        !self.under_way.timed && self.left.is_some_and(|left| left > AIMED)
     }
 
     /// The emitter must look: to write a program, or only to aim again.

@@ -450,7 +450,11 @@ impl RunPolicy {
         let emissions = emitter.emit_after(&condition, &beginnings, 1, &self.tongue.bound, &mut checker, beam)?;
         for ((row, emission), aims) in rows.into_iter().zip(emissions).zip(aiming) {
             let best = emission.hypotheses.into_iter().next();
-            let (pieces, programs) = best.map(|best| (best.pieces, best.programs)).unwrap_or_default();
+            let mut pieces = best.map(|best| best.pieces).unwrap_or_default();
+            if emitter.config().distances {
+                self.tongue.distances.to_positions(&mut pieces, &positions[row]);
+            }
+            let programs = self.tongue.bound.decode(&pieces);
             let mut programs = programs.iter().map(|tokens| self.tongue.written(tokens));
             let (task, motion) = (programs.next().unwrap_or_default(), programs.next().unwrap_or_default());
             if let Some(execution) = self.episodes.get_mut(&batch[row].client) {

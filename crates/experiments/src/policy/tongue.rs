@@ -18,6 +18,7 @@ use skills::{SkillAlphabet, SkillCall};
 
 use super::record::TaskRecord;
 use crate::cycle::corpus::{GOAL, INSTRUCTED};
+use crate::cycle::distances::Distances;
 use crate::cycle::driver::LIBRARY;
 use crate::cycle::plan::{Plan, Planner, nothing};
 use crate::error::{Error, Result};
@@ -38,6 +39,8 @@ pub(super) struct Tongue {
     pub(super) store: TermStore,
     pub(super) signature: Signature,
     pub(super) bound: BoundVocabulary,
+    /// Which numbers an emitter may write as distances.
+    pub(super) distances: Distances,
     pub(super) alphabet: SkillAlphabet,
     pub(super) library: Library,
     /// Spellings of the vocabulary, for messages.
@@ -132,7 +135,18 @@ impl Tongue {
             }
         }
         let longest = known.keys().map(Vec::len).max().unwrap_or(0);
-        Ok(Tongue { store, signature, bound, alphabet, library, vocabulary: vocabulary.clone(), known, longest })
+        let distances = Distances::new(&bound, &alphabet.layout);
+        Ok(Tongue {
+            store,
+            signature,
+            bound,
+            distances,
+            alphabet,
+            library,
+            vocabulary: vocabulary.clone(),
+            known,
+            longest,
+        })
     }
 
     /// What checks emitted prefixes.

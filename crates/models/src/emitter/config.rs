@@ -32,6 +32,8 @@ pub struct EmitterConfig {
     /// What the nats of numbers count in the loss, where those of names and syntax count one. A vector of six numbers has many
     /// more nats than the name before it, and would leave the choice of the name to chance.
     pub number_weight: f64,
+    /// Whether targets are written as distances from where the robot is; off, as positions, which coarse images suffice for.
+    pub distances: bool,
     /// Fused or composed operations.
     pub form: Form,
 }
@@ -67,6 +69,7 @@ impl Default for EmitterConfig {
             eye: None,
             tied,
             number_weight,
+            distances: false,
             form,
         }
     }

@@ -82,7 +82,7 @@ impl VectorKind {
     }
 
     /// The symbols that a vector of this kind consists of.
-    pub(super) fn symbols(self) -> impl Iterator<Item = Symbol> {
+    pub fn symbols(self) -> impl Iterator<Item = Symbol> {
         let next = move |place: usize| Symbol::Next(self, place as u8);
         std::iter::once(Symbol::Open(self)).chain((1..self.len()).map(next))
     }

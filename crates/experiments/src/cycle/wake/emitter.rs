@@ -69,8 +69,11 @@ impl Head for EmitterSettings {
         config.eye = config.eye.and_then(|eye| Some(data.pictures?.eye(eye)));
         let old = learned.as_ref().map_or(0, |learned| learned.record.model.config.tokens);
         config.tokens = config.tokens.max(data.samples.longest_target()).max(old);
-        let numbers =
-            data.samples.target_scales(data.bound, learned.as_ref().map(|learned| &learned.record.model.numbers));
+        let numbers = data.samples.target_scales(
+            &config,
+            data.bound,
+            learned.as_ref().map(|learned| &learned.record.model.numbers),
+        );
         let (vocabulary, words) = (data.vocabulary.clone(), data.words.clone());
         let shape = EmitterShape { config, vocabulary, words, numbers };
         let precision = self.precision.on(launch.device);
@@ -95,7 +98,8 @@ impl TrainedHead for Emitter {
             let images = plain_images(data.pictures, self.config(), chunk)?;
             let batch = data.samples.emitter_batch(data.table, chunk, self.config(), images)?;
             let emissions = self.emit(&batch.condition, data.bound, &mut checker, &beam)?;
-            programs.extend(best(&emissions));
+            let written = best(&emissions).into_iter().zip(chunk);
+            programs.extend(written.map(|(pieces, frame)| data.samples.read(pieces, *frame, self.config())));
         }
         Ok(Some(programs))
     }

@@ -16,6 +16,7 @@ use skills::{ActionLayout, Position, SkillAlphabet};
 
 use crate::cycle::corpus::{PlanTerms, Written};
 use crate::cycle::demonstrations::Demonstrations;
+use crate::cycle::distances::Distances;
 use crate::cycle::plan::{Plan, hidden_states, nothing};
 use crate::error::Result;
 use crate::prepared::Prepared;
@@ -37,6 +38,8 @@ pub struct Samples {
     nothing: Vec<Piece>,
     /// Where the robot is at each frame.
     positions: Vec<Position>,
+    /// Which numbers an emitter may write as distances.
+    distances: Distances,
     /// The instruction of each demonstration as numbers: where it begins to be executed, and later.
     instructions: Vec<Vec<u32>>,
     /// For each frame its instruction.
@@ -63,6 +66,7 @@ impl Samples {
         words: &WordVocabulary,
     ) -> Result<Samples> {
         let bound = vocabulary.bind(&mut written.store)?;
+        let distances = Distances::new(&bound, &alphabet.layout);
         let frames = prepared.source.dataset.frames();
         let (mut target_of, mut instruction_of) = (vec![0; frames], vec![0; frames]);
         let mut positions = vec![Position::default(); frames];
@@ -104,7 +108,17 @@ impl Samples {
             learned.sort_unstable();
         }
         let (training, held_out) = (index(&learned)?, index(&prepared.split.held_out)?);
-        Ok(Samples { training, held_out, targets, target_of, nothing, positions, instructions, instruction_of })
+        Ok(Samples {
+            training,
+            held_out,
+            targets,
+            target_of,
+            nothing,
+            positions,
+            distances,
+            instructions,
+            instruction_of,
+        })
     }
 
     /// The words that the training instructions have.
@@ -147,9 +161,36 @@ impl Samples {
         self.trained().map(|target| target.plan.pieces.len()).max().unwrap_or(0)
     }
 
-    /// The scales of numbers in training targets. Those of an earlier policy stay.
-    pub fn target_scales(&self, bound: &BoundVocabulary, before: Option<&NumberScales>) -> NumberScales {
-        NumberScales::fit(bound, self.trained().map(|target| target.written.pieces.as_slice()), before)
+    /// The scales of numbers in training targets as an emitter writes them. Those of an earlier policy stay.
+    pub fn target_scales(
+        &self,
+        config: &EmitterConfig,
+        bound: &BoundVocabulary,
+        before: Option<&NumberScales>,
+    ) -> NumberScales {
+        if !config.distances {
+            return NumberScales::fit(bound, self.trained().map(|target| target.written.pieces.as_slice()), before);
+        }
+        let frames = self.training.iter().map(|(_, fragment)| fragment.frames.start);
+        let written: Vec<Vec<Piece>> = frames.map(|frame| self.written(frame, config)).collect();
+        NumberScales::fit(bound, written.iter().map(Vec::as_slice), before)
+    }
+
+    /// What an emitter writes at a frame.
+    fn written(&self, frame: usize, config: &EmitterConfig) -> Vec<Piece> {
+        let mut pieces = self.target(frame).pieces.clone();
+        if config.distances {
+            self.distances.from_positions(&mut pieces, &self.positions[frame]);
+        }
+        pieces
+    }
+
+    /// A program as an emitter wrote it at a frame, with positions.
+    pub(crate) fn read(&self, mut emitted: Vec<Piece>, frame: usize, config: &EmitterConfig) -> Vec<Piece> {
+        if config.distances {
+            self.distances.to_positions(&mut emitted, &self.positions[frame]);
+        }
+        emitted
     }
 
     /// The scales of numbers in training plans. Those of an earlier policy stay.
@@ -191,7 +232,7 @@ impl Samples {
         let instructions: Vec<Vec<u32>> =
             frames.iter().map(|frame| self.instructions[self.instruction_of[*frame] as usize].clone()).collect();
         let words = word_tensor(&instructions, config.words, table.device())?;
-        let mut targets = self.targets(frames);
+        let mut targets: Vec<Vec<Piece>> = frames.iter().map(|frame| self.written(*frame, config)).collect();
         targets.iter_mut().for_each(|pieces| pieces.truncate(config.tokens));
         Ok(EmitterBatch {
             condition: emitter::Condition { words, features: seen.features, states: Some(seen.states), images },
