@@ -88,6 +88,9 @@ impl Look {
     /// As it is.
     pub const PLAIN: Look = Look { shift: [0, 0], gain: 1.0, offset: [0.0; 3] };
 
+    /// Not at all: everything is mid grey.
+    pub const HIDDEN: Look = Look { gain: 0.0, ..Look::PLAIN };
+
     /// As a row of numbers: shift, gain, offsets.
     #[cfg(feature = "cuda")]
     pub(crate) fn numbers(&self) -> [f32; 6] {

@@ -227,7 +227,7 @@ impl NumberWriter {
         let z = means.broadcast_sub(&v.unsqueeze(1)?)?.div(&deviations)?;
         let log_density = ((log_softmax(&logits)? - (z.sqr()? * 0.5)?)? - deviations.log()?)?;
         let nats = (log_sum_exp(&log_density)?.neg()? + (0.5 * std::f64::consts::TAU.ln() - CELL.ln()))?.squeeze(1)?;
-        let best = best(&logits.detach(), &means.detach(), &deviations.detach())?;
+        let best = best(&logits.detach(), &means.detach())?;
         let errors = ((best - v)?.abs()? * &counted)?;
         Ok(NumberScores { nats: (nats * &counted)?, errors })
     }
@@ -239,7 +239,7 @@ impl NumberWriter {
     pub(crate) fn values(&self, seen: &Tensor) -> Result<Vec<Vec<(u32, f64)>>> {
         let parts = self.parts(seen)?.detach();
         let part = |at: usize| parts.narrow(2, at * COMPONENTS, COMPONENTS);
-        let best = best(&part(0)?, &part(1)?, &deviations(&part(2)?)?)?.to_vec2::<f32>()?;
+        let best = best(&part(0)?, &part(1)?)?.to_vec2::<f32>()?;
         let scaled =
             |(scale, value): (&Scale, f32)| (scale.id, four_digits(scale.mean + f64::from(value) * scale.deviation));
         Ok(best.into_iter().map(|row| self.slots.scales.slots.iter().zip(row).map(scaled).collect()).collect())
@@ -260,13 +260,14 @@ fn log_softmax(x: &Tensor) -> Result<Tensor> {
     Ok(x.broadcast_sub(&log_sum_exp(x)?)?)
 }
 
-/// The mean of the component with the highest peak.
+/// The mean of the component with the largest share. A component that holds a number which some demonstrations repeat exactly is
+/// narrow, so that the highest peak would be there however rare it is.
 ///
 /// # Shapes
 /// `[…, COMPONENTS]` each; gives `[…]`.
-fn best(logits: &Tensor, means: &Tensor, deviations: &Tensor) -> Result<Tensor> {
-    let highest = (logits - deviations.log()?)?.argmax_keepdim(D::Minus1)?;
-    Ok(means.contiguous()?.gather(&highest, D::Minus1)?.squeeze(D::Minus1)?)
+fn best(logits: &Tensor, means: &Tensor) -> Result<Tensor> {
+    let largest = logits.contiguous()?.argmax_keepdim(D::Minus1)?;
+    Ok(means.contiguous()?.gather(&largest, D::Minus1)?.squeeze(D::Minus1)?)
 }
 
 /// A number with four significant digits, so that it is short in a program and the same in its text.

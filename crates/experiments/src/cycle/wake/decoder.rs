@@ -295,7 +295,8 @@ impl Objective for DecoderObjective<'_> {
         let config = self.model.config();
         let looks = config.eye.zip(self.pictures);
         let looks = looks.map(|(eye, pictures)| pictures.looks(&eye, places.clone(), self.seed, step));
-        let shaken = shaken(self.perturb.states, self.model.widths().states, places.clone(), self.seed, step);
+        let shaken =
+            shaken("state noise", self.perturb.states, self.model.widths().states, places.clone(), self.seed, step);
         let mut plans = Vec::with_capacity(frames.len());
         let mut lessons = self.off_path.as_ref().map(|_| (Vec::new(), Vec::new()));
         for (frame, place) in frames.iter().zip(places.clone()) {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use candle_core::Tensor;
+use candle_core::{Device, Tensor};
 use dataset::Shuffled;
 use language::PrefixChecker;
 use models::emitter::{BeamConfig, Emitter, EmitterConfig, Symbols, WordVocabulary, best, exact_match};
+use models::noise::uniform;
 use models::training::{Loss, Objective, Part};
 use models::vocabulary::{NumberScales, Piece, SEPARATOR, UNKNOWN, Vocabulary};
 use models::{FragmentTable, Look, Parameters};
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::samples::Samples;
 use super::{Before, CHUNK, EmitterSettings, Head, HeldOutPrograms, Measure, TrainedHead, WakeData};
-use super::{add_noise, every, is_finished, shaken, trained};
+use super::{add_noise, drawn, every, is_finished, shaken, trained};
 use crate::cycle::corpus::GOAL;
 use crate::error::Result;
 use crate::pictures::Pictures;
@@ -221,15 +222,26 @@ struct EmitterObjective<'a> {
     samples: &'a Samples,
     pictures: Option<&'a Pictures>,
     order: Shuffled,
-    state_noise: f64,
+    noise: SeenNoise,
     seed: u64,
 }
 
-/// One micro-batch: frames, how an emitter with an eye looks at them, and what is added to standardised states.
+/// How what is seen is varied in training.
+#[derive(Clone, Copy)]
+struct SeenNoise {
+    states: f64,
+    features: f64,
+    hidden: f64,
+}
+
+/// One micro-batch: frames, how an emitter with an eye looks at them, what is added to standardised states and features, and
+/// whose images are hidden.
 struct EmitterDraw {
     frames: Vec<usize>,
     looks: Option<Vec<Look>>,
-    shaken: Vec<f32>,
+    states: Vec<f32>,
+    features: Vec<f32>,
+    hidden: Vec<bool>,
 }
 
 /// The images of some frames as they are, for an emitter with an eye.
@@ -254,8 +266,12 @@ impl<'a> EmitterObjective<'a> {
         let model =
             Emitter::new(&mut parameters.root(), &shape.config, table.widths(), shape.symbols(), &shape.numbers)?;
         let order = Shuffled::new(&samples.training, settings.batch.0, seed)?;
-        let state_noise = settings.state_noise;
-        Ok(EmitterObjective { model, parameters, table, samples, pictures, order, state_noise, seed })
+        let noise = SeenNoise {
+            states: settings.state_noise,
+            features: settings.feature_noise,
+            hidden: settings.hidden_images,
+        };
+        Ok(EmitterObjective { model, parameters, table, samples, pictures, order, noise, seed })
     }
 }
 
@@ -270,18 +286,37 @@ impl Objective for EmitterObjective<'_> {
         let whole = self.order.batch(step);
         let places = part.range(whole.len());
         let frames = crate::prepared::starts(&self.samples.training, &whole[places.clone()]);
-        let looks = self.model.config().eye.zip(self.pictures);
-        let looks = looks.map(|(eye, pictures)| pictures.looks(&eye, places.clone(), self.seed, step));
-        let shaken = shaken(self.state_noise, self.model.widths().states, places, self.seed, step);
-        Ok(EmitterDraw { frames, looks, shaken })
+        let (seed, noise, widths) = (self.seed, self.noise, self.model.widths());
+        let hidden = drawn("hidden images", places.clone(), seed, step, |generator| {
+            vec![f64::from(uniform(generator, 1)[0]) < noise.hidden]
+        });
+        let looks = self.model.config().eye.zip(self.pictures).map(|(eye, pictures)| {
+            let mut looks = pictures.looks(&eye, places.clone(), seed, step);
+            let of = looks.chunks_mut(eye.cameras.max(1)).zip(&hidden).filter(|(_, hidden)| **hidden);
+            of.for_each(|(looks, _)| looks.fill(Look::HIDDEN));
+            looks
+        });
+        let seen = if looks.is_none() && noise.features > 0.0 { widths.features } else { 0 };
+        let features = shaken("feature noise", noise.features, seen, places.clone(), seed, step);
+        let states = shaken("state noise", noise.states, widths.states, places, seed, step);
+        Ok(EmitterDraw { frames, looks, states, features, hidden })
     }
 
     fn loss(&self, drawn: EmitterDraw) -> models::Result<Loss> {
-        let EmitterDraw { frames, looks, shaken } = drawn;
+        let EmitterDraw { frames, looks, states, features, hidden } = drawn;
         let images = self.model.config().eye.zip(self.pictures);
         let images = images.map(|(eye, pictures)| pictures.seen(&eye, &frames, looks.as_deref())).transpose()?;
         let mut batch = self.samples.emitter_batch(self.table, &frames, self.model.config(), images)?;
-        add_noise(&mut batch.condition.states, shaken)?;
+        add_noise(&mut batch.condition.states, states)?;
+        if !features.is_empty() {
+            add_noise(&mut batch.condition.features, features)?;
+        }
+        if let Some(features) = batch.condition.features.as_mut().filter(|_| hidden.contains(&true)) {
+            // The mean of all features is zero.
+            let kept: Vec<f32> = hidden.iter().map(|hidden| f32::from(u8::from(!hidden))).collect();
+            let kept = Tensor::from_vec(kept, (hidden.len(), 1), &Device::Cpu)?.to_device(features.device())?;
+            *features = features.broadcast_mul(&kept.to_dtype(features.dtype())?)?;
+        }
         self.model.loss(&batch)
     }
 

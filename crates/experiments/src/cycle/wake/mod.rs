@@ -66,12 +66,17 @@ pub struct EmitterSettings {
     /// States are off by this deviation in training, in deviations of the state: where the robot is must not tell by itself
     /// what comes next.
     pub state_noise: f64,
+    /// The same for visual features, in their deviations. A few demonstrations differ in a few numbers each, and an emitter that
+    /// remembers by these numbers which demonstration it sees does not listen to the instruction.
+    pub feature_noise: f64,
+    /// The share of frames whose images are hidden in training, for the same reason.
+    pub hidden_images: f64,
 }
 
 impl Default for EmitterSettings {
     fn default() -> Self {
         let (model, train, batch, precision) = Default::default();
-        EmitterSettings { model, train, batch, precision, state_noise: 0.02 }
+        EmitterSettings { model, train, batch, precision, state_noise: 0.02, feature_noise: 0.0, hidden_images: 0.0 }
     }
 }
 
@@ -271,22 +276,34 @@ fn every(index: &FragmentIndex, most: usize) -> Vec<usize> {
     index.iter().step_by(step).map(|(_, fragment)| fragment.frames.start).collect()
 }
 
-/// What is added to the standardised states of a batch: a function of seed, `step` and the places in the global batch.
-fn shaken(deviation: f64, states: usize, places: Range<usize>, seed: u64, step: u64) -> Vec<f32> {
+/// Numbers for a batch, `count` for each place, that are a function of seed, `step` and the places in the global batch.
+fn drawn<T>(
+    what: &str,
+    places: Range<usize>,
+    seed: u64,
+    step: u64,
+    numbers: impl Fn(&mut ChaCha8Rng) -> Vec<T>,
+) -> Vec<T> {
     let own = |place: usize| {
-        let mut name = b"state noise".to_vec();
+        let mut name = what.as_bytes().to_vec();
         name.extend(step.to_le_bytes());
         name.extend((place as u64).to_le_bytes());
-        normal(&mut ChaCha8Rng::seed_from_u64(mix(seed, &name)), states)
+        numbers(&mut ChaCha8Rng::seed_from_u64(mix(seed, &name)))
     };
-    places.flat_map(own).map(|value| value * deviation as f32).collect()
+    places.flat_map(own).collect()
 }
 
-/// Adds noise to states, `[B, S]`.
-fn add_noise(states: &mut Option<Tensor>, noise: Vec<f32>) -> models::Result<()> {
-    if let Some(states) = states {
-        let noise = Tensor::from_vec(noise, states.dims(), &Device::Cpu)?.to_device(states.device())?;
-        *states = (&*states + noise)?;
+/// What is added to `count` standardised numbers of each place of a batch.
+fn shaken(what: &str, deviation: f64, count: usize, places: Range<usize>, seed: u64, step: u64) -> Vec<f32> {
+    let scaled = |value: f32| value * deviation as f32;
+    drawn(what, places, seed, step, |generator| normal(generator, count).into_iter().map(scaled).collect())
+}
+
+/// Adds noise to states or features, `[B, n]`.
+fn add_noise(numbers: &mut Option<Tensor>, noise: Vec<f32>) -> models::Result<()> {
+    if let Some(numbers) = numbers {
+        let noise = Tensor::from_vec(noise, numbers.dims(), &Device::Cpu)?.to_device(numbers.device())?;
+        *numbers = (&*numbers + noise)?;
     }
     Ok(())
 }

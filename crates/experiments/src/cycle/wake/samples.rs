@@ -12,7 +12,7 @@ use models::FragmentTable;
 use models::decoder::{self, DecoderBatch, DecoderConfig, term_tensor};
 use models::emitter::{self, EmitterBatch, EmitterConfig, WordVocabulary, token_tensor, word_tensor};
 use models::vocabulary::{BoundVocabulary, EOS, Encoded, NumberScales, Piece, SEPARATOR, Vocabulary};
-use skills::{ActionLayout, Position, SkillAlphabet};
+use skills::{ActionLayout, Argument, Position, SkillAlphabet, SkillCall};
 
 use crate::cycle::corpus::{PlanTerms, Written};
 use crate::cycle::demonstrations::Demonstrations;
@@ -89,9 +89,10 @@ impl Samples {
                     let PlanTerms { on_grid, exact } = *plan;
                     // A policy without programs has a plan without calls.
                     let calls = alphabet.calls(&written.store, exact).unwrap_or_default();
+                    let calls_on_grid = alphabet.calls(&written.store, on_grid).unwrap_or_default();
                     let (on_grid, exact) = (plans(on_grid), plans(exact));
                     let mut target = bound.encode(&written.store, &[task, *now]);
-                    refine(&mut target, &on_grid, &exact.pieces);
+                    refine(&mut target, &on_grid, &exact.pieces, way(alphabet, &calls_on_grid, &calls));
                     targets.push(Target { written: target, plan: Plan::new(exact, alphabet, &calls) });
                     targets.len() as u32 - 1
                 });
@@ -283,8 +284,35 @@ pub enum Part {
     Motion,
 }
 
-/// Puts exact numbers in the place of those on the grid: vectors of `target` that `on_grid` has too become those of `exact`.
-fn refine(target: &mut Encoded, on_grid: &Encoded, exact: &[Piece]) {
+/// Two distances are the same if their numbers differ by less.
+const SAME: f64 = 1e-6;
+
+/// From one target of a group to its next one: on the grid, and exactly.
+type Step = [Vec<f64>; 2];
+
+/// The steps between the targets of calls that have only positions.
+fn way(alphabet: &SkillAlphabet, on_grid: &[SkillCall], exact: &[SkillCall]) -> Vec<Step> {
+    let mut last: Vec<Option<Step>> = vec![None; alphabet.layout.groups.len()];
+    let mut steps = Vec::new();
+    for (on_grid, exact) in on_grid.iter().zip(exact) {
+        let groups = alphabet.skills.get(on_grid.skill.0).map_or(&[][..], |skill| &skill.arguments);
+        for (group, arguments) in groups.iter().zip(on_grid.arguments.iter().zip(&exact.arguments)) {
+            let (Argument::To(on_grid), Argument::To(exact)) = arguments else { continue };
+            let now = [on_grid.clone(), exact.clone()];
+            let before = last[*group].replace(now.clone());
+            let between =
+                |(to, from): (&Vec<f64>, &Vec<f64>)| to.iter().zip(from).map(|(to, from)| to - from).collect();
+            if let Some(before) = before {
+                steps.push([between((&now[0], &before[0])), between((&now[1], &before[1]))]);
+            }
+        }
+    }
+    steps
+}
+
+/// Puts exact numbers in the place of those on the grid: vectors of `target` that `on_grid` has too become those of `exact`, and
+/// distances become those of the exact way.
+fn refine(target: &mut Encoded, on_grid: &Encoded, exact: &[Piece], mut way: Vec<Step>) {
     let vectors = |encoded: &Encoded| -> Vec<std::ops::Range<usize>> {
         let is_number = &encoded.is_number;
         let starts = (0..is_number.len()).filter(|at| is_number[*at] && encoded.is_start[*at]);
@@ -295,6 +323,17 @@ fn refine(target: &mut Encoded, on_grid: &Encoded, exact: &[Piece]) {
         let same = |place: &std::ops::Range<usize>| on_grid.pieces[place.clone()] == target.pieces[vector.clone()];
         if let Some(place) = vectors(on_grid).into_iter().find(same) {
             target.pieces[vector].copy_from_slice(&exact[place]);
+            continue;
+        }
+        let numbers = &mut target.pieces[vector];
+        let is_step = |[on_grid, _]: &Step| {
+            let apart = numbers.iter().zip(on_grid).map(|(piece, number)| (piece.number - number).abs());
+            on_grid.len() <= numbers.len() && apart.fold(0.0, f64::max) < SAME
+        };
+        // The way is walked once, so equal distances are taken in their order.
+        if let Some(at) = way.iter().position(is_step) {
+            let [_, exact] = way.remove(at);
+            numbers.iter_mut().zip(exact).for_each(|(piece, number)| piece.number = number);
         }
     }
 }
