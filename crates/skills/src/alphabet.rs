@@ -42,11 +42,14 @@ pub struct AlphabetConfig {
     pub samples: usize,
     /// What draws gains towards the identity.
     pub ridge: f64,
+    /// Whether targets are written as distances from the previous target where that is shorter. Off, all targets are positions:
+    /// a library finds less, and a policy that writes programs knows from each call where the robot is.
+    pub by: bool,
 }
 
 impl Default for AlphabetConfig {
     fn default() -> AlphabetConfig {
-        AlphabetConfig { grid: 0.03, least_turn: 0.1, samples: 32, ridge: 0.5 }
+        AlphabetConfig { grid: 0.03, least_turn: 0.1, samples: 32, ridge: 0.5, by: true }
     }
 }
 

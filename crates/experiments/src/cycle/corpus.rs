@@ -115,7 +115,9 @@ impl Corpus {
             exact.push(off_grid.encode(episode, &own, &labels[at])?);
             written.push(Calls { start: alphabet.start(episode), calls: alphabet.encode(episode, &own, &labels[at])? });
         }
-        alphabet.shorten(&mut written, &demonstrations.which(false))?;
+        if config.by {
+            alphabet.shorten(&mut written, &demonstrations.which(false))?;
+        }
         let (mut motions, mut calls, mut positions, mut under_way) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (at, Calls { start, calls: own }) in written.into_iter().enumerate() {
             motions.push(alphabet.program(&mut store, &own)?);
