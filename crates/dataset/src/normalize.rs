@@ -86,6 +86,23 @@ impl Normalization {
         Normalization { kind: NormalizationKind::MeanStd, offset: vec![0.0; width], scale: vec![1.0; width] }
     }
 
+    /// The same with one scale for neighbouring places that are in one unit, such as pixels: the root of their mean square. A
+    /// place that hardly changes then stays small, where a scale of its own would turn its noise into a signal. Places that
+    /// never change, whose scale is 1, do not count. `widths` says how many places each unit has.
+    pub fn with_shared_scales(mut self, widths: impl IntoIterator<Item = usize>) -> Normalization {
+        let mut rest = self.scale.as_mut_slice();
+        for width in widths {
+            let (unit, after) = rest.split_at_mut(width.min(rest.len()));
+            let square = |scale: &f32| if *scale == 1.0 { 0.0 } else { f64::from(*scale).powi(2) };
+            let mean = unit.iter().map(square).sum::<f64>() / unit.len().max(1) as f64;
+            if mean > 0.0 {
+                unit.fill(mean.sqrt() as f32);
+            }
+            rest = after;
+        }
+        self
+    }
+
     /// The length of its vectors.
     pub fn width(&self) -> usize {
         self.offset.len().min(self.scale.len())
@@ -164,6 +181,16 @@ mod tests {
         stats.quantiles[0] = None;
         let error = Normalization::from_stats(NormalizationKind::Quantile, "action", &stats).unwrap_err();
         assert_eq!(error.to_string(), "`action` in `meta/stats.json` has no `q01` and `q99`");
+    }
+
+    #[test]
+    fn places_in_one_unit_share_a_scale() {
+        let own = Normalization { scale: vec![3.0, 1.0, 4.0, 2.0, 7.0], ..Normalization::identity(5) };
+        let shared = own.clone().with_shared_scales([3, 1]);
+        let mean = (25.0_f32 / 3.0).sqrt();
+        assert_eq!(shared.scale, [mean, mean, mean, 2.0, 7.0]);
+        assert_eq!(shared.offset, own.offset);
+        assert_eq!(own.clone().with_shared_scales([1; 9]), own);
     }
 
     #[test]

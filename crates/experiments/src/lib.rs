@@ -19,6 +19,7 @@ pub mod cycle;
 pub mod embeddings;
 pub mod error;
 pub mod kernel_agreement;
+mod landmarks;
 pub mod matrix;
 pub mod motor_library;
 pub mod paper;

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use candle_core::Device;
+use dataset::features::FeatureCache;
 use dataset::{
     Dataset, EpisodeId, FragmentId, FragmentIndex, PROBE_SIZE, RobotLayout, SamplingError, Split, TaskId, probe,
 };
@@ -107,7 +108,10 @@ impl Prepared {
                 return Err(SamplingError::NoFragments { too_short: episodes.len(), length }.into());
             }
         }
-        let scales = Scales::over(&source.dataset, &source.caches, &split.train)?;
+        let mut scales = Scales::over(&source.dataset, &source.caches, &split.train)?;
+        if source.has_pixels() {
+            scales.features = scales.features.with_shared_scales(source.caches.iter().map(FeatureCache::width));
+        }
         let drawn = probe(&index, PROBE_SIZE, PROBE_SEED);
         let columns = source.dataset.columns();
         let tasks: Vec<i64> = drawn.iter().map(|at| i64::from(index.get(*at).task.0)).collect();

@@ -255,6 +255,11 @@ impl Source {
         self.weights.as_deref()
     }
 
+    /// Whether the features are small images, so that all features of a camera are in one unit.
+    pub(crate) fn has_pixels(&self) -> bool {
+        self.encoder.as_deref().is_some_and(|name| name.starts_with("pixels "))
+    }
+
     /// Where an episode came from.
     pub fn origin(&self, episode: EpisodeId) -> Origin {
         let dataset = self.parts.partition_point(|part| part.episodes.end <= episode.at());

@@ -46,6 +46,7 @@ use super::summary::{PolicyResult, Refactored, Rewriting, RunSummary};
 use super::wake::{Before, Samples, TrainedHead, WakeData, WakeSettings, heads};
 use crate::amortizer_phase::Teacher;
 use crate::error::{Error, Result, unless_interrupted};
+use crate::landmarks::Landmarks;
 use crate::policy::{POLICY, PolicyRecord};
 use crate::prepared::Prepared;
 use crate::run_dir::{write_json, write_text};
@@ -197,7 +198,7 @@ fn publish(
     settings: &RunSettings,
 ) -> Result<()> {
     let path = |name: &str| session.run.path(name);
-    write_language(session, world, library)?;
+    write_language(session, world, library, &settings.wake)?;
     write_text(&path("library.txt"), library.to_text().as_bytes())?;
     write_json(&path(SUMMARY), summary)?;
     let report = report(&ReportContext {
@@ -218,13 +219,23 @@ fn publish(
 }
 
 /// Writes the skills, the demonstrations as programs, and what a policy needs to be served; the library last.
-pub(super) fn write_language(session: &Session<'_, '_>, world: &World, library: &Library) -> Result<()> {
+pub(super) fn write_language(
+    session: &Session<'_, '_>,
+    world: &World,
+    library: &Library,
+    wake: &WakeSettings,
+) -> Result<()> {
     let World { demonstrations, corpus, .. } = world;
     let path = |name: &str| session.run.path(name);
     write_json(&path(SKILLS), &corpus.alphabet)?;
     write_json(&path(ANNOTATION), &RunAnnotation::of(session.prepared, demonstrations, corpus))?;
     write_json(&path(POLICY), &PolicyRecord::of(session.prepared, demonstrations, corpus))?;
     write_json(&path(PROGRAMS), &demonstration_programs(demonstrations, corpus)?)?;
+    if wake.landmarks
+        && let Some(landmarks) = Landmarks::of(session.prepared, demonstrations, corpus, wake.train_on_all)?
+    {
+        landmarks.write(session.run.root())?;
+    }
     write_json(&path(LIBRARY), library)
 }
 

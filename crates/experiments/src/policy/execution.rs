@@ -161,7 +161,7 @@ pub(super) struct Rhythm {
 
 impl Rhythm {
     /// Whether plans are executed to their end.
-    fn follows_plans(self) -> bool {
+    pub(super) fn follows_plans(self) -> bool {
         matches!(self.emission, Emission::Plan | Emission::Aim)
     }
 

@@ -47,6 +47,7 @@ pub use self::vision::WEIGHTS;
 use crate::cycle::annotation::RunSkills;
 use crate::cycle::wake::{noise_at, without_positions};
 use crate::error::{Error, Result};
+use crate::landmarks::Landmarks;
 use crate::pictures::resampled;
 use crate::run_dir::{CONFIG, read_json};
 use crate::trained::{Phase, load_decoder, load_emitter};
@@ -152,6 +153,8 @@ pub struct RunPolicy {
     /// What writes programs; none if the policy was trained without them.
     writer: Option<Writer>,
     decoder: Decoder,
+    /// What tells where targets are when an episode begins.
+    landmarks: Option<Landmarks>,
     /// The world model, if it has a return head, and its discount.
     world: Option<(WorldModel, f64)>,
     scales: Scales,
@@ -242,6 +245,7 @@ impl RunPolicy {
                 emitter: emitter.model,
             }),
             decoder: decoder.model,
+            landmarks: Landmarks::load(run)?,
             // The world model sees cached features, which a policy with an eye does not compute.
             world: if eye.is_none() { world(run, device, &trained.scales) } else { None },
             scales: trained.scales,
@@ -409,7 +413,7 @@ impl RunPolicy {
     /// Writes the programs of all observations that need one; says which.
     fn write(&mut self, batch: &[&Observation], seen: &Seen, positions: &[Position]) -> Result<Vec<bool>> {
         let body = self.rhythm.body(&self.tongue.alphabet);
-        let (mut rows, mut words, mut beginnings, mut aiming) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut rows, mut words, mut beginnings, mut asked) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut rewritten = vec![false; batch.len()];
         for (row, one) in batch.iter().enumerate() {
             let Some(execution) = self.episodes.get_mut(&one.client) else { continue };
@@ -435,20 +439,23 @@ impl RunPolicy {
                         false => writer.words.encode(&instruction, usize::MAX),
                     });
                     beginnings.push(beginning);
-                    aiming.push(aims);
+                    asked.push((instruction, begins, aims));
                 }
             }
         }
         let Some(Writer { emitter, beam, .. }) = self.writer.as_ref().filter(|_| !rows.is_empty()) else {
             return Ok(rewritten);
         };
-        let own = seen.rows(&rows)?;
+        // What is done depends on the instruction alone where landmarks say where: without an image, an emitter does not mix the ways
+        // in which different demonstrations of a task go about it.
+        let is_seen = |(_, begins, _): &(String, bool, bool)| !(*begins && self.is_corrected());
+        let own = seen.rows(&rows)?.shown(asked.iter().map(is_seen))?;
         let words = word_tensor(&words, emitter.config().words, &self.device)?;
         let condition =
             emitter::Condition { words, features: own.features, states: Some(own.states), images: own.images };
         let mut checker = self.tongue.checker();
         let emissions = emitter.emit_after(&condition, &beginnings, 1, &self.tongue.bound, &mut checker, beam)?;
-        for ((row, emission), aims) in rows.into_iter().zip(emissions).zip(aiming) {
+        for ((row, emission), (instruction, begins, aims)) in rows.into_iter().zip(emissions).zip(asked) {
             let best = emission.hypotheses.into_iter().next();
             let mut pieces = best.map(|best| best.pieces).unwrap_or_default();
             if emitter.config().distances {
@@ -466,12 +473,23 @@ impl RunPolicy {
                     continue;
                 }
                 let over = execution.over(&body, &motion);
-                let plan = self.tongue.planner().of_pieces(&pieces, &positions[row], over)?;
+                let mut plan = self.tongue.planner().of_pieces(&pieces, &positions[row], over)?;
+                if let Some(landmarks) = self.landmarks.as_ref().filter(|_| begins && self.rhythm.follows_plans()) {
+                    let skills = &self.tongue.alphabet.skills;
+                    let images = &batch[row].images;
+                    let calls = landmarks.corrected(skills, &instruction, &task.text, images, &plan.calls);
+                    plan = self.tongue.planner().of_task(&pieces, &calls)?;
+                }
                 execution.begin(&body, &positions[row], plan, task, motion, over);
             }
             rewritten[row] = true;
         }
         Ok(rewritten)
+    }
+
+    /// Whether targets of plans are corrected when an episode begins.
+    fn is_corrected(&self) -> bool {
+        self.landmarks.is_some() && self.rhythm.follows_plans()
     }
 
     /// # Shapes
@@ -590,6 +608,19 @@ struct Seen {
 }
 
 impl Seen {
+    /// The same with some images hidden, as in training: everything is the average.
+    fn shown(self, is_shown: impl Iterator<Item = bool>) -> Result<Seen> {
+        let shown: Vec<f32> = is_shown.map(|is_shown| f32::from(u8::from(is_shown))).collect();
+        let hidden = |x: Tensor| -> Result<Tensor> {
+            let mut shape = vec![1; x.rank()];
+            shape[0] = shown.len();
+            let shown = Tensor::from_slice(&shown, shape, &Device::Cpu)?.to_device(x.device())?.to_dtype(x.dtype())?;
+            Ok(x.broadcast_mul(&shown)?)
+        };
+        let (features, images) = (self.features.map(hidden).transpose()?, self.images.map(hidden).transpose()?);
+        Ok(Seen { features, images, states: self.states })
+    }
+
     fn rows(&self, rows: &[usize]) -> Result<Seen> {
         let rows: Vec<u32> = rows.iter().map(|row| *row as u32).collect();
         let rows = Tensor::new(rows, self.states.device())?;

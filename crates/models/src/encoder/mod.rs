@@ -33,6 +33,7 @@ use rayon::prelude::*;
 pub use config::DinoV2Config;
 pub use dinov2::DinoV2;
 pub use error::EncoderError;
+pub use picture::resized;
 
 /// The side to which pictures are resized, in pixels: what DINOv2's own evaluations use, 16×16 patches.
 const SIDE: usize = 224;

@@ -23,7 +23,7 @@ const A: f64 = -0.5;
 ///
 /// # Shapes
 /// The result: `[height, width, 3]`.
-pub(super) fn resized(frame: &Frame, height: usize, width: usize) -> Vec<u8> {
+pub fn resized(frame: &Frame, height: usize, width: usize) -> Vec<u8> {
     if (frame.height, frame.width) == (height, width) {
         return frame.pixels.to_vec();
     }

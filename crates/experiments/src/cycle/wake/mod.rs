@@ -138,6 +138,8 @@ pub struct WakeSettings {
     /// Whether the heads also learn from the held-out episodes: for a policy that a simulator or a robot judges, which needs every
     /// demonstration. The figures of held-out frames are then of frames that the heads have seen, and say so.
     pub train_on_all: bool,
+    /// Whether a policy that executes whole plans corrects their targets by what a still camera sees when an episode begins.
+    pub landmarks: bool,
     /// How programs are searched for when a policy is evaluated.
     pub beam: BeamConfig,
     /// Held-out frames, evenly chosen, at which token accuracy is measured.
@@ -152,6 +154,7 @@ impl Default for WakeSettings {
             emitter: EmitterSettings::default(),
             decoder: DecoderSettings::default(),
             train_on_all: false,
+            landmarks: false,
             beam: BeamConfig::default(),
             judged: 4096,
             emitted: 256,
