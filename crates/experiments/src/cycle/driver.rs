@@ -198,7 +198,7 @@ fn publish(
     settings: &RunSettings,
 ) -> Result<()> {
     let path = |name: &str| session.run.path(name);
-    write_language(session, world, library, &settings.wake)?;
+    write_language(session, world, library)?;
     write_text(&path("library.txt"), library.to_text().as_bytes())?;
     write_json(&path(SUMMARY), summary)?;
     let report = report(&ReportContext {
@@ -219,23 +219,13 @@ fn publish(
 }
 
 /// Writes the skills, the demonstrations as programs, and what a policy needs to be served; the library last.
-pub(super) fn write_language(
-    session: &Session<'_, '_>,
-    world: &World,
-    library: &Library,
-    wake: &WakeSettings,
-) -> Result<()> {
+pub(super) fn write_language(session: &Session<'_, '_>, world: &World, library: &Library) -> Result<()> {
     let World { demonstrations, corpus, .. } = world;
     let path = |name: &str| session.run.path(name);
     write_json(&path(SKILLS), &corpus.alphabet)?;
     write_json(&path(ANNOTATION), &RunAnnotation::of(session.prepared, demonstrations, corpus))?;
     write_json(&path(POLICY), &PolicyRecord::of(session.prepared, demonstrations, corpus))?;
     write_json(&path(PROGRAMS), &demonstration_programs(demonstrations, corpus)?)?;
-    if wake.landmarks
-        && let Some(landmarks) = Landmarks::of(session.prepared, demonstrations, corpus, wake.train_on_all)?
-    {
-        landmarks.write(session.run.root())?;
-    }
     write_json(&path(LIBRARY), library)
 }
 
@@ -333,6 +323,11 @@ pub(super) fn policy(
     )?;
     let growth = Growth::between(&old, vocabulary, &mut arm.written.store, &arm.written.signature)?;
     let Arm { written, rewriting, .. } = arm;
+    if settings.landmarks && rewriting.is_some() && session.run.is_first() {
+        let World { demonstrations, corpus, .. } = world;
+        let landmarks = Landmarks::of(prepared, demonstrations, corpus, &written, settings.train_on_all)?;
+        landmarks.map(|landmarks| landmarks.write(&session.run.path(folder))).transpose()?;
+    }
     let (table, words) = (&world.table, &world.words);
     let pictures =
         settings.image_side()?.map(|side| prepared.pictures(side, session.options.device)).transpose()?.flatten();

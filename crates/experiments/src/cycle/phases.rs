@@ -116,7 +116,7 @@ pub fn wake(
         given.check(&world)?;
         // A run of the loop in the same directory has written its own, which stay.
         if session.run.is_first() && !session.run.path(LIBRARY).is_file() {
-            write_language(&session, &world, &given.library, &settings.wake)?;
+            write_language(&session, &world, &given.library)?;
         }
         let (arm, folder) = match given.without_programs {
             true => (Arm::without_programs(&world)?, "no_programs"),

@@ -82,13 +82,6 @@ impl Planner<'_> {
         self.encoded(&mut store, task, &calls[over.min(calls.len())..])
     }
 
-    /// The plan of an emitted program whose motion consists of other calls.
-    pub(crate) fn of_task(&self, emitted: &[Piece], calls: &[SkillCall]) -> Result<Plan> {
-        let mut store = self.store.clone();
-        let task = self.term(&mut store, self.bound.decode(emitted).into_iter().next())?;
-        self.encoded(&mut store, task, calls)
-    }
-
     /// The plan of some calls that belong to no task.
     pub(crate) fn of_calls(&self, calls: &[SkillCall], position: &Position) -> Result<Plan> {
         let mut store = self.store.clone();

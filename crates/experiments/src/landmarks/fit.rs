@@ -1,6 +1,6 @@
-//! Learning landmarks from demonstrations.
+//! Learning landmarks from pairs of demonstrations of one task.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
@@ -8,11 +8,11 @@ use super::alignment::aligned;
 use super::windows::{Picture, WINDOWS, Window, middle};
 use super::{DemonstrationRecord, Place, TaskRecord, distance};
 
-/// What a demonstration without a like one in its task counts; it predicts nothing.
-const LEAST_WEIGHT: f64 = 0.3;
+/// Fewer other demonstrations cannot tell which window belongs to a target.
+const OTHERS: usize = 2;
 
 /// Windows of each target that are tried as the camera's matrix.
-const TRIED: usize = 8;
+const TRIED: usize = 4;
 
 /// Displacements are noisy by about this squared deviation, in pixels.
 const SHIFT_NOISE: f64 = 0.3;
@@ -20,11 +20,11 @@ const SHIFT_NOISE: f64 = 0.3;
 /// Errors below this share of the spread are as good as none.
 const EXACT: f64 = 0.08;
 
-/// A window is clear about a target if it leaves less than this share of its squared error.
+/// A window is clear about a target if it leaves less than this share of its squared error, in the geometric mean.
 const CLEAR: f64 = 0.3;
 
-/// A window is of use if it leaves less than this share of the squared error.
-const USEFUL: f64 = 0.85;
+/// A window is of use if it leaves less than this share.
+const USEFUL: f64 = 0.8;
 
 /// So many targets must be clear: fewer could be chance.
 const CLEAR_TARGETS: usize = 6;
@@ -40,10 +40,18 @@ pub(super) struct Shown {
     pub(super) instruction: String,
     /// The program of its task.
     pub(super) program: String,
+    /// The program of its motion.
+    pub(super) motion: String,
     /// The image at its start.
-    pub(super) picture: Picture,
-    /// Where it leads the arm, one after the other.
-    pub(super) targets: Vec<Place>,
+    pub(super) image: Vec<u8>,
+    /// Where it leads the arm, one after the other, all numbers.
+    pub(super) targets: Vec<Vec<f64>>,
+}
+
+impl Shown {
+    fn places(&self) -> Vec<Place> {
+        self.targets.iter().map(|target| [target[0], target[1], target[2]]).collect()
+    }
 }
 
 /// What is learned.
@@ -51,52 +59,65 @@ pub(super) struct Fitted {
     pub(super) jacobian: [[f64; 2]; 3],
     pub(super) spread: f64,
     pub(super) tasks: Vec<TaskRecord>,
-    /// The image of each task.
+    /// The images of all demonstrations, task by task.
     pub(super) images: Vec<Vec<u8>>,
     /// Less is better: the logarithm of squared errors, summed over targets.
     pub(super) score: f64,
 }
 
-/// The target of a demonstration as the others of its task predict it.
-struct Predicted {
-    /// How far their mean is from it.
+/// A target of one demonstration in another one.
+struct Sample<'a> {
+    /// How far away it is there.
     off: [f32; 3],
-    /// For each window how far it is from where it is in theirs.
-    shifts: Vec<[f32; 2]>,
+    /// How far each window of the first image has moved there.
+    shifts: &'a [[f32; 2]],
 }
 
-/// One target in all demonstrations of a task.
+impl Sample<'_> {
+    /// The squared error of a prediction.
+    fn error(&self, jacobian: &[[f32; 2]; 3], window: usize) -> f32 {
+        let [right, down] = self.shifts[window];
+        let rows = jacobian.iter().zip(self.off);
+        rows.map(|([x, y], off)| (off - x * right - y * down).powi(2)).sum()
+    }
+}
+
+/// A target of a demonstration, in all others.
 struct Target<'a> {
     place: Place,
-    predicted: Vec<&'a Predicted>,
+    samples: Vec<Sample<'a>>,
 }
 
 impl Target<'_> {
-    /// For each window the mean squared error of what it predicts.
-    fn errors(&self, jacobian: &[[f64; 2]; 3]) -> Vec<f64> {
-        let rows = jacobian.map(|row| row.map(|value| value as f32));
-        let mut errors = vec![0.0_f32; WINDOWS];
-        for Predicted { off, shifts } in &self.predicted {
-            for (error, shift) in errors.iter_mut().zip(shifts) {
-                for (row, off) in rows.iter().zip(off) {
-                    *error += (off + row[0] * shift[0] + row[1] * shift[1]).powi(2);
-                }
+    /// What a window leaves: the sum of logarithms of squared errors. A demonstration that goes about it in another way is an
+    /// outlier that counts no more than a large error.
+    fn left(&self, jacobian: &[[f32; 2]; 3], window: usize, exact: f32) -> f32 {
+        self.samples.iter().map(|sample| (sample.error(jacobian, window) + exact).ln()).sum()
+    }
+
+    /// The best window, and what it leaves.
+    fn best(&self, jacobian: &[[f32; 2]; 3], exact: f32) -> (usize, f32) {
+        let left = (0..WINDOWS).map(|window| (window, self.left(jacobian, window, exact)));
+        left.min_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or((0, f32::INFINITY))
+    }
+
+    /// What is left if nothing is seen.
+    fn unseen(&self, exact: f32) -> f32 {
+        self.left(&[[0.0; 2]; 3], 0, exact)
+    }
+
+    /// The matrix that explains it best by one window.
+    fn explained(&self, window: usize, exact: f32) -> [[f64; 2]; 3] {
+        let mut jacobian = [[0.0; 2]; 3];
+        for step in 0..3 {
+            let mut moments = Moments::default();
+            for sample in &self.samples {
+                let error = sample.error(&single(&jacobian), window);
+                moments.add(sample, window, if step == 0 { 1.0 } else { f64::from(exact / (error + exact)) });
             }
+            jacobian = moments.solved();
         }
-        errors.into_iter().map(|error| f64::from(error) / self.predicted.len() as f64).collect()
-    }
-
-    /// The mean squared error without windows.
-    fn unseen(&self) -> f64 {
-        let square = |one: &&Predicted| one.off.iter().map(|off| f64::from(*off).powi(2)).sum::<f64>();
-        self.predicted.iter().map(square).sum::<f64>() / self.predicted.len() as f64
-    }
-
-    /// The matrix that explains it best by a window.
-    fn explained(&self, window: usize) -> Moments {
-        let mut moments = Moments::default();
-        self.predicted.iter().for_each(|one| moments.add(one, window, 1.0));
-        moments
+        jacobian
     }
 }
 
@@ -105,23 +126,24 @@ impl Target<'_> {
 struct Moments {
     shifts: [[f64; 2]; 2],
     products: [[f64; 2]; 3],
+    weight: f64,
 }
 
 impl Moments {
-    fn add(&mut self, one: &Predicted, window: usize, weight: f64) {
-        let shift = one.shifts[window].map(f64::from);
-        for row in 0..2 {
-            for column in 0..2 {
-                self.shifts[row][column] += weight * shift[row] * shift[column];
-            }
+    fn add(&mut self, sample: &Sample<'_>, window: usize, weight: f64) {
+        let shift = sample.shifts[window].map(f64::from);
+        for (row, left) in self.shifts.iter_mut().zip(shift) {
+            row.iter_mut().zip(shift).for_each(|(sum, right)| *sum += weight * left * right);
         }
-        for (row, off) in self.products.iter_mut().zip(one.off) {
-            row.iter_mut().zip(shift).for_each(|(sum, shift)| *sum -= weight * f64::from(off) * shift);
+        for (row, off) in self.products.iter_mut().zip(sample.off) {
+            row.iter_mut().zip(shift).for_each(|(sum, shift)| *sum += weight * f64::from(off) * shift);
         }
+        self.weight += weight;
     }
 
     /// The matrix with the least squared error, where displacements have noise.
-    fn solved(&self, noise: f64) -> [[f64; 2]; 3] {
+    fn solved(&self) -> [[f64; 2]; 3] {
+        let noise = SHIFT_NOISE * self.weight / 4.0 + f64::MIN_POSITIVE;
         let [[xx, xy], [_, yy]] = self.shifts;
         let (xx, yy) = (xx + noise, yy + noise);
         let determinant = xx * yy - xy * xy;
@@ -129,16 +151,101 @@ impl Moments {
     }
 }
 
+fn single(jacobian: &[[f64; 2]; 3]) -> [[f32; 2]; 3] {
+    jacobian.map(|row| row.map(|value| value as f32))
+}
+
 /// The demonstrations of a task.
 struct Task {
     members: Vec<usize>,
-    image: Vec<u8>,
-    /// For each member and window how far it is from its place in the image.
-    shifts: Vec<Vec<[f32; 2]>>,
+    places: Vec<Vec<Place>>,
+    /// For each pair of members how far each window of the first one's image has moved in the second one's.
+    shifts: Vec<Vec<Vec<[f32; 2]>>>,
     /// For each pair of members which target of the second one each target of the first one is.
     matched: Vec<Vec<Vec<usize>>>,
-    /// For each member and target what the others predict; nothing where no other is like it.
-    predicted: Vec<Vec<Option<Predicted>>>,
+}
+
+impl Task {
+    fn new(shown: &[Shown], members: Vec<usize>) -> Task {
+        let pictures: Vec<Picture> = members.iter().map(|at| Picture::new(&shown[*at].image)).collect();
+        let found = |one: &Picture| -> Vec<Vec<[f32; 2]>> {
+            let of_windows: Vec<Vec<[f32; 2]>> = (0..WINDOWS)
+                .into_par_iter()
+                .map(|number| {
+                    let window = Window::new(one, number);
+                    pictures.iter().map(|other| window.find(other).shift).collect()
+                })
+                .collect();
+            (0..pictures.len()).map(|other| of_windows.iter().map(|of| of[other]).collect()).collect()
+        };
+        let shifts = pictures.iter().map(found).collect();
+        let places: Vec<Vec<Place>> = members.iter().map(|at| shown[*at].places()).collect();
+        let matched = |one: &Vec<Place>| places.iter().map(|other| aligned(one, other, skip(other))).collect();
+        Task { matched: places.iter().map(matched).collect(), members, places, shifts }
+    }
+
+    /// The member with a middle number of targets.
+    fn typical(&self) -> usize {
+        let mut order: Vec<usize> = (0..self.members.len()).collect();
+        order.sort_by_key(|at| self.places[*at].len());
+        order[order.len() / 2]
+    }
+
+    /// The targets of a member, each in all others.
+    fn targets(&self, member: usize) -> Vec<Target<'_>> {
+        let sample = |at: usize, other: usize| {
+            let (own, there) = (&self.places[member][at], &self.places[other][self.matched[member][other][at]]);
+            let off = std::array::from_fn(|axis| (there[axis] - own[axis]) as f32);
+            Sample { off, shifts: &self.shifts[member][other] }
+        };
+        let others: Vec<usize> = (0..self.members.len()).filter(|other| *other != member).collect();
+        let of = |at: usize| Target {
+            place: self.places[member][at],
+            samples: others.iter().map(|other| sample(at, *other)).collect(),
+        };
+        (0..self.places[member].len()).map(of).collect()
+    }
+
+    /// How far apart targets are in two demonstrations.
+    fn distances(&self) -> impl Iterator<Item = f64> {
+        (0..self.members.len()).flat_map(|member| self.targets(member)).flat_map(|target| {
+            let far = |sample: &Sample<'_>| sample.off.iter().map(|off| f64::from(*off).powi(2)).sum::<f64>().sqrt();
+            target.samples.iter().map(far).collect::<Vec<_>>()
+        })
+    }
+
+    fn record(&self, shown: &[Shown], jacobian: &[[f64; 2]; 3], view: &View, exact: f32) -> TaskRecord {
+        let demonstrations = (0..self.members.len()).into_par_iter().map(|member| {
+            let Shown { motion, targets, .. } = &shown[self.members[member]];
+            let followed = self.targets(member).iter().map(|target| target.followed(jacobian, view, exact)).collect();
+            DemonstrationRecord { motion: motion.clone(), targets: targets.clone(), followed }
+        });
+        let Shown { instruction, program, .. } = &shown[self.members[0]];
+        TaskRecord {
+            demonstrations: demonstrations.collect(),
+            instruction: instruction.clone(),
+            program: program.clone(),
+        }
+    }
+}
+
+impl Target<'_> {
+    /// The windows that it moves with; none if they do not help.
+    fn followed(&self, jacobian: &[[f64; 2]; 3], view: &View, exact: f32) -> Vec<usize> {
+        let (jacobian, seen) = (single(jacobian), view.of(&self.place));
+        let left: Vec<f64> = (0..WINDOWS).map(|window| f64::from(self.left(&jacobian, window, exact))).collect();
+        let cost = |window: usize| {
+            let off = seen.iter().zip(middle(window)).map(|(seen, middle)| (seen - f64::from(middle)).powi(2));
+            left[window] + off.sum::<f64>() / (2.0 * AROUND * AROUND)
+        };
+        let mut order: Vec<usize> = (0..WINDOWS).collect();
+        order.sort_by(|a, b| cost(*a).total_cmp(&cost(*b)).then(a.cmp(b)));
+        let gained = f64::from(self.unseen(exact)) - left[order[0]];
+        match gained > self.samples.len() as f64 * -USEFUL.ln() {
+            true => order[..FOLLOWED].to_vec(),
+            false => Vec::new(),
+        }
+    }
 }
 
 /// Landmarks of some demonstrations; `None` if images do not tell where targets are.
@@ -147,172 +254,35 @@ pub(super) fn fit(shown: &[Shown]) -> Option<Fitted> {
     for (at, one) in shown.iter().enumerate().filter(|(_, one)| !one.targets.is_empty()) {
         of_task.entry((&one.instruction, &one.program)).or_default().push(at);
     }
-    let mut tasks: Vec<Task> =
-        of_task.into_values().filter(|members| members.len() > 2).filter_map(|all| Task::new(shown, all)).collect();
-    let spread = spread(shown, &tasks)?;
-    tasks.par_iter_mut().for_each(|task| task.predict(shown, spread));
+    let groups = of_task.into_values().filter(|members| members.len() > OTHERS);
+    let tasks: Vec<Task> = groups.map(|members| Task::new(shown, members)).collect();
+    let mut distances: Vec<f64> = tasks.iter().flat_map(Task::distances).collect();
+    distances.sort_by(f64::total_cmp);
+    let spread = distances.get(distances.len() / 2).copied().filter(|spread| *spread > 1e-9)?;
 
-    let targets: Vec<Target<'_>> = tasks.iter().flat_map(|task| task.targets(shown, task.typical(shown))).collect();
-    let exact = (EXACT * spread).powi(2);
+    let exact = (EXACT * spread).powi(2) as f32;
+    let targets: Vec<Target<'_>> = tasks.iter().flat_map(|task| task.targets(task.typical())).collect();
     let (jacobian, score) = camera(&targets, exact)?;
-    let view = view(&targets, &jacobian)?;
-    let (mut records, mut images) = (Vec::new(), Vec::new());
-    for task in tasks.iter() {
-        records.push(task.record(shown, &jacobian, &view, exact));
-        images.push(task.image.clone());
-    }
+    let view = view(&targets, &jacobian, exact)?;
+    let images = tasks.iter().flat_map(|task| &task.members).map(|at| shown[*at].image.clone()).collect();
+    let records = tasks.iter().map(|task| task.record(shown, &jacobian, &view, exact)).collect();
     Some(Fitted { jacobian, spread, tasks: records, images, score })
-}
-
-impl Task {
-    fn new(shown: &[Shown], members: Vec<usize>) -> Option<Task> {
-        let pictures: Vec<&Picture> = members.iter().map(|at| &shown[*at].picture).collect();
-        let image = Picture::mean(&pictures);
-        let reference = Picture::of_bytes(&image)?;
-        let found: Vec<Vec<[f32; 2]>> = (0..WINDOWS)
-            .into_par_iter()
-            .map(|number| {
-                let window = Window::new(&reference, number);
-                pictures.iter().map(|picture| window.find(picture).shift).collect()
-            })
-            .collect();
-        let shifts = (0..members.len()).map(|at| found.iter().map(|of_window| of_window[at]).collect()).collect();
-        let matched = members
-            .iter()
-            .map(|one| {
-                let targets = |at: usize| &shown[at].targets;
-                let of = |other: &usize| aligned(targets(*one), targets(*other), skip(targets(*other)));
-                members.iter().map(of).collect()
-            })
-            .collect();
-        Some(Task { members, image, shifts, matched, predicted: Vec::new() })
-    }
-
-    /// For each member and target the mean of the other members' targets, those that are near counting more.
-    fn predict(&mut self, shown: &[Shown], spread: f64) {
-        let of = |one: usize, at: usize| {
-            let own = &shown[self.members[one]].targets[at];
-            let (mut weight, mut off, mut shifts) = (0.0, [0.0; 3], vec![[0.0_f32; 2]; WINDOWS]);
-            for other in (0..self.members.len()).filter(|other| *other != one) {
-                let there = &shown[self.members[other]].targets[self.matched[one][other][at]];
-                let near = (-0.5 * (distance(own, there) / spread).powi(2)).exp();
-                weight += near;
-                off.iter_mut().zip(there).zip(own).for_each(|((off, there), own)| *off += near * (there - own));
-                for ((sum, own), other) in shifts.iter_mut().zip(&self.shifts[one]).zip(&self.shifts[other]) {
-                    sum.iter_mut().zip(own).zip(other).for_each(|((sum, own), other)| *sum += near as f32 * (own - other));
-                }
-            }
-            shifts.iter_mut().flatten().for_each(|shift| *shift /= weight as f32);
-            (weight > LEAST_WEIGHT).then(|| Predicted { off: off.map(|off| (off / weight) as f32), shifts })
-        };
-        let all = |one: usize| (0..shown[self.members[one]].targets.len()).map(|at| of(one, at)).collect();
-        self.predicted = (0..self.members.len()).map(all).collect();
-    }
-
-    /// The member with a middle number of targets.
-    fn typical(&self, shown: &[Shown]) -> usize {
-        let mut order: Vec<usize> = (0..self.members.len()).collect();
-        order.sort_by_key(|at| shown[self.members[*at]].targets.len());
-        order[order.len() / 2]
-    }
-
-    /// The targets of a member, each in all members; those that at least three can tell something about.
-    fn targets<'a>(&'a self, shown: &[Shown], member: usize) -> Vec<Target<'a>> {
-        let places = &shown[self.members[member]].targets;
-        let of = |at: usize| Target {
-            place: places[at],
-            predicted: (0..self.members.len())
-                .filter_map(|other| self.predicted[other][self.matched[member][other][at]].as_ref())
-                .collect(),
-        };
-        (0..places.len()).map(of).collect()
-    }
-
-    fn record(&self, shown: &[Shown], jacobian: &[[f64; 2]; 3], view: &View, exact: f64) -> TaskRecord {
-        let followed: Vec<Vec<Vec<usize>>> = (0..self.members.len())
-            .into_par_iter()
-            .map(|member| {
-                let targets = self.targets(shown, member);
-                targets.iter().map(|target| target.followed(jacobian, view, exact)).collect()
-            })
-            .collect();
-        let used: BTreeSet<usize> = followed.iter().flatten().flatten().copied().collect();
-        let place: BTreeMap<usize, usize> = used.iter().enumerate().map(|(at, window)| (*window, at)).collect();
-        let demonstrations = followed.into_iter().enumerate().map(|(at, followed)| DemonstrationRecord {
-            targets: shown[self.members[at]].targets.clone(),
-            followed: followed.iter().map(|windows| windows.iter().map(|window| place[window]).collect()).collect(),
-            shifts: used.iter().map(|window| self.shifts[at][*window]).collect(),
-        });
-        let first = &shown[self.members[0]];
-        TaskRecord {
-            instruction: first.instruction.clone(),
-            program: first.program.clone(),
-            demonstrations: demonstrations.collect(),
-            windows: used.into_iter().collect(),
-        }
-    }
-}
-
-impl Target<'_> {
-    /// The windows that it moves with; none if they do not help.
-    fn followed(&self, jacobian: &[[f64; 2]; 3], view: &View, exact: f64) -> Vec<usize> {
-        if self.predicted.len() < 3 {
-            return Vec::new();
-        }
-        let (errors, seen) = (self.errors(jacobian), view.of(&self.place));
-        let count = self.predicted.len() as f64;
-        let costs: Vec<f64> = errors
-            .iter()
-            .enumerate()
-            .map(|(window, error)| {
-                let away: f64 = seen.iter().zip(middle(window)).map(|(seen, middle)| (seen - f64::from(middle)).powi(2)).sum();
-                count * (error + exact).ln() + away / (2.0 * AROUND * AROUND)
-            })
-            .collect();
-        let mut order: Vec<usize> = (0..WINDOWS).collect();
-        order.sort_by(|a, b| costs[*a].total_cmp(&costs[*b]).then(a.cmp(b)));
-        match errors[order[0]] < USEFUL * self.unseen() {
-            true => order[..FOLLOWED].to_vec(),
-            false => Vec::new(),
-        }
-    }
-}
-
-/// How far apart the same target usually is in two demonstrations of a task; `None` if there are none or if nothing varies.
-fn spread(shown: &[Shown], tasks: &[Task]) -> Option<f64> {
-    let mut all = Vec::new();
-    for Task { members, matched, .. } in tasks {
-        for (one, matched) in members.iter().zip(matched) {
-            for (other, matched) in members.iter().zip(matched).filter(|(other, _)| *other != one) {
-                let places = shown[*one].targets.iter().zip(matched);
-                all.extend(places.map(|(own, at)| distance(own, &shown[*other].targets[*at])));
-            }
-        }
-    }
-    all.sort_by(f64::total_cmp);
-    all.get(all.len() / 2).copied().filter(|middle| *middle > 1e-9)
 }
 
 /// The camera's matrix, and its score: the one that explains the most targets, each by its best window. Candidates are those that
 /// explain a single target (as in RANSAC, but all of them); the best is then fitted to all targets again.
-fn camera(targets: &[Target<'_>], exact: f64) -> Option<([[f64; 2]; 3], f64)> {
-    let told: Vec<&Target<'_>> = targets.iter().filter(|target| target.predicted.len() > 2).collect();
+fn camera(targets: &[Target<'_>], exact: f32) -> Option<([[f64; 2]; 3], f64)> {
     let score = |jacobian: &[[f64; 2]; 3]| -> f64 {
-        let best = |target: &&Target<'_>| {
-            let least = target.errors(jacobian).into_iter().fold(f64::INFINITY, f64::min);
-            target.predicted.len() as f64 * (least + exact).ln()
-        };
-        told.iter().map(best).sum()
+        targets.iter().map(|target| f64::from(target.best(&single(jacobian), exact).1)).sum()
     };
-    let candidates: Vec<[[f64; 2]; 3]> = told
+    let candidates: Vec<[[f64; 2]; 3]> = targets
         .par_iter()
         .flat_map_iter(|target| {
-            let mut own: Vec<([[f64; 2]; 3], f64)> = (0..WINDOWS)
-                .map(|window| {
-                    let jacobian = target.explained(window).solved(SHIFT_NOISE);
-                    (jacobian, target.error(&jacobian, window))
-                })
-                .collect();
+            let explained = (0..WINDOWS).map(|window| {
+                let jacobian = target.explained(window, exact);
+                (jacobian, target.left(&single(&jacobian), window, exact))
+            });
+            let mut own: Vec<([[f64; 2]; 3], f32)> = explained.collect();
             own.sort_by(|one, other| one.1.total_cmp(&other.1));
             own.into_iter().take(TRIED).map(|(jacobian, _)| jacobian)
         })
@@ -322,31 +292,20 @@ fn camera(targets: &[Target<'_>], exact: f64) -> Option<([[f64; 2]; 3], f64)> {
     let mut best = scored.into_iter().min_by(|one, other| one.1.total_cmp(&other.1))?;
     for _ in 0..8 {
         let mut moments = Moments::default();
-        for target in &told {
-            let errors = target.errors(&best.0);
-            let Some(window) = (0..WINDOWS).min_by(|a, b| errors[*a].total_cmp(&errors[*b])) else { continue };
-            let weight = exact / (errors[window] + exact);
-            target.predicted.iter().for_each(|one| moments.add(one, window, weight));
+        for target in targets {
+            let (window, _) = target.best(&single(&best.0), exact);
+            for sample in &target.samples {
+                let error = sample.error(&single(&best.0), window);
+                moments.add(sample, window, f64::from(exact / (error + exact)));
+            }
         }
-        let jacobian = moments.solved(SHIFT_NOISE);
+        let jacobian = moments.solved();
         let again = score(&jacobian);
         if again < best.1 {
             best = (jacobian, again);
         }
     }
     Some(best)
-}
-
-impl Target<'_> {
-    /// The mean squared error of one window.
-    fn error(&self, jacobian: &[[f64; 2]; 3], window: usize) -> f64 {
-        let square = |one: &&Predicted| -> f64 {
-            let shift = one.shifts[window].map(f64::from);
-            let rows = jacobian.iter().zip(one.off);
-            rows.map(|(row, off)| (f64::from(off) + row[0] * shift[0] + row[1] * shift[1]).powi(2)).sum()
-        };
-        self.predicted.iter().map(square).sum::<f64>() / self.predicted.len() as f64
-    }
 }
 
 /// Where the camera sees a place: a linear map from places to pixels.
@@ -368,16 +327,14 @@ impl View {
 
 /// Where the camera sees targets, by those that one window is clear about; `None` if there are too few of them. Windows that are
 /// clear by chance are far from the others' map and count little.
-fn view(targets: &[Target<'_>], jacobian: &[[f64; 2]; 3]) -> Option<View> {
-    let clear: Vec<(Place, [f64; 2])> = targets
-        .iter()
-        .filter(|target| target.predicted.len() > 2)
-        .filter_map(|target| {
-            let errors = target.errors(jacobian);
-            let window = (0..WINDOWS).min_by(|a, b| errors[*a].total_cmp(&errors[*b]))?;
-            (errors[window] < CLEAR * target.unseen()).then(|| (target.place, middle(window).map(f64::from)))
-        })
-        .collect();
+fn view(targets: &[Target<'_>], jacobian: &[[f64; 2]; 3], exact: f32) -> Option<View> {
+    let clear = targets.iter().filter_map(|target| {
+        let (window, left) = target.best(&single(jacobian), exact);
+        let gained = f64::from(target.unseen(exact) - left);
+        let is_clear = gained > target.samples.len() as f64 * -CLEAR.ln();
+        is_clear.then(|| (target.place, middle(window).map(f64::from)))
+    });
+    let clear: Vec<(Place, [f64; 2])> = clear.collect();
     if clear.len() < CLEAR_TARGETS {
         return None;
     }
@@ -386,13 +343,14 @@ fn view(targets: &[Target<'_>], jacobian: &[[f64; 2]; 3]) -> Option<View> {
         .iter()
         .map(|(place, _)| [place[0] - centre[0], place[1] - centre[1], place[2] - centre[2], 1.0])
         .collect();
-    let size = inputs.iter().map(|row| row[..3].iter().map(|x| x * x).sum::<f64>()).sum::<f64>();
+    let size: f64 = inputs.iter().flat_map(|row| &row[..3]).map(|x| x * x).sum();
     let mut view = View { centre, weights: [[0.0; 4]; 2] };
     let mut counts = vec![1.0; clear.len()];
     for _ in 0..20 {
         for (pixel, weights) in view.weights.iter_mut().enumerate() {
             let rows = inputs.iter().zip(&clear).zip(&counts);
-            let rows: Vec<([f64; 4], f64, f64)> = rows.map(|((row, one), count)| (*row, one.1[pixel], *count)).collect();
+            let rows: Vec<([f64; 4], f64, f64)> =
+                rows.map(|((row, one), count)| (*row, one.1[pixel], *count)).collect();
             *weights = regression(&rows, 1e-3 * size.max(1e-12));
         }
         for (count, (place, pixels)) in counts.iter_mut().zip(&clear) {
@@ -415,14 +373,12 @@ fn regression(rows: &[([f64; 4], f64, f64)], ridge: f64) -> [f64; 4] {
     }
     (0..3).for_each(|at| system[at][at] += ridge);
     system[3][3] += f64::MIN_POSITIVE;
-    // Elimination; the matrix is positive definite, so that no pivot is needed.
+    // Elimination; the matrix is positive definite, so that the order does not matter.
     for pivot in 0..4 {
         let own = system[pivot];
-        for (at, row) in system.iter_mut().enumerate().filter(|(at, _)| *at != pivot) {
+        for (_, row) in system.iter_mut().enumerate().filter(|(at, _)| *at != pivot) {
             let factor = row[pivot] / own[pivot];
-            if at != pivot {
-                row.iter_mut().zip(own).for_each(|(cell, own)| *cell -= factor * own);
-            }
+            row.iter_mut().zip(own).for_each(|(cell, own)| *cell -= factor * own);
         }
     }
     std::array::from_fn(|at| system[at][4] / system[at][at])

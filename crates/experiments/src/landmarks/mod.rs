@@ -1,32 +1,40 @@
 //! Landmarks: what a still camera sees at the start of an episode that tells where targets are.
 //!
-//! An emitter learns from a few demonstrations which skills a task needs and about where they lead, but not how a target moves
+//! From a few demonstrations an emitter learns which skills a task needs and about where they lead, but not how a target moves
 //! with an object: a network that remembers its demonstrations explains their targets as well as one that looks. Landmarks
-//! measure what it must not guess. All images of one task at the start of an episode show nearly the same scene, so that each
-//! [window](windows) of it can be found again in another one, to a fraction of a pixel. Then
+//! measure what it would guess. At the start of an episode, a window of a demonstration's image shows the same thing as some
+//! window of the image now, which is found to a fraction of a pixel. Then
 //!
 //! ```text
-//! target here = target there + J · (displacement of the target's window, in pixels)
+//! target now = target there + J · (displacement of the target's window, in pixels)
 //! ```
-//! with one matrix J, the camera's, for all targets of a dataset: two numbers for each coordinate, learned from all
-//! demonstrations together ([`fit`]). Which window belongs to a target is what predicts it best when each demonstration is left
-//! out in turn, near the place where the camera sees targets (a linear map, learned from the clearest ones). No label and no
-//! calibration is used, and a target that no window predicts stays as the emitter wrote it.
+//! with one matrix J, the camera's, for all targets of a dataset: two numbers for each coordinate, learned from all pairs of
+//! demonstrations of a task together ([`fit`]). Which windows belong to a target is what predicts it best in the other
+//! demonstrations, near the place where the camera sees targets (a linear map, learned from the clearest ones). Neither labels
+//! nor a calibrated camera are needed.
+//!
+//! [`Landmarks::plan`] takes the program of the demonstration that looks most like the image now and moves its targets. Where
+//! nothing looks alike, or the task is new, the emitter writes the program.
 
 mod alignment;
 mod fit;
 mod windows;
 
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use dataset::{CameraId, Frame, FrameIndex, FrameOptions, FrameReader};
+use language::print;
 use serde::{Deserialize, Serialize};
 use skills::{ActionLayout, Argument, Skill, SkillCall, Space};
 
 use self::alignment::aligned;
 use self::fit::{Fitted, Shown, fit};
-use self::windows::{Found, Picture, SIDE, Window};
-use crate::cycle::corpus::Corpus;
+use self::windows::{Found, Picture, SIDE, WINDOWS, Window};
+use crate::cycle::corpus::{Corpus, Written};
 use crate::cycle::demonstrations::Demonstrations;
 use crate::cycle::plan::anchored;
 use crate::error::{Error, Result};
@@ -40,11 +48,8 @@ const IMAGES: &str = "landmarks.rgb";
 /// A window of which more is different, as a share of its contrast, shows something else.
 const OTHER: f32 = 0.5;
 
-/// Predictions count by how near they are to what the emitter wrote, with a deviation of so many spreads of a target.
-const NEAR: f64 = 2.0;
-
-/// The least that the predictions of all demonstrations must count together.
-const ENOUGH: f64 = 0.1;
+/// Predictions of other demonstrations count by how near they are, with a deviation of so many spreads of a target.
+const NEAR: f64 = 1.0;
 
 /// Where something is.
 pub(crate) type Place = [f64; 3];
@@ -65,7 +70,6 @@ struct Record {
     jacobian: [[f64; 2]; 3],
     /// How far apart the same target is in two demonstrations.
     spread: f64,
-    /// The tasks; each has an image of its own.
     tasks: Vec<TaskRecord>,
 }
 
@@ -76,38 +80,48 @@ struct TaskRecord {
     instruction: String,
     /// The program of the task.
     program: String,
-    /// The windows that are looked at.
-    windows: Vec<usize>,
     demonstrations: Vec<DemonstrationRecord>,
 }
 
-/// A demonstration.
+/// A demonstration; each has an image of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DemonstrationRecord {
-    targets: Vec<Place>,
-    /// For each target the windows that it moves with, by their places among those of the task; none if nothing predicts it.
+    /// Its motion as a program, with the library.
+    motion: String,
+    /// Where its calls lead the arm, all numbers.
+    targets: Vec<Vec<f64>>,
+    /// For each target the windows that it moves with; none if nothing predicts it.
     followed: Vec<Vec<usize>>,
-    /// How far each window of the task is from its place in the task's image.
-    shifts: Vec<[f32; 2]>,
+}
+
+/// A program for what an image shows.
+pub(crate) struct SeenPlan<'a> {
+    /// The program of the task.
+    pub(crate) task: &'a str,
+    /// The program of a demonstration's motion.
+    pub(crate) motion: &'a str,
+    /// Where its calls must lead the arm instead.
+    pub(crate) targets: Vec<Vec<f64>>,
 }
 
 /// The landmarks of a dataset.
 pub(crate) struct Landmarks {
     record: Record,
-    /// The images of tasks, `[tasks, SIDE · SIDE · 3]`.
+    /// The images of all demonstrations, task by task.
     images: Vec<Vec<u8>>,
-    /// The windows of each task.
-    windows: Vec<Vec<Window>>,
+    /// For each task and demonstration the windows that its targets move with.
+    windows: Vec<Vec<BTreeMap<usize, Window>>>,
 }
 
 impl Landmarks {
-    /// Those of the demonstrations that a policy learns from; `None` if the robot has no arm with positions, if no camera sees
-    /// what targets depend on, or if images are too small.
+    /// Those of the demonstrations that a policy learns from, whose programs are `written`; `None` if the robot has no arm with
+    /// positions, if no camera sees what targets depend on, or if images are too small.
     pub(crate) fn of(
         prepared: &Prepared,
         demonstrations: &Demonstrations,
         corpus: &Corpus,
+        written: &Written,
         with_held_out: bool,
     ) -> Result<Option<Landmarks>> {
         let dataset = &prepared.source.dataset;
@@ -117,25 +131,23 @@ impl Landmarks {
         let reader = FrameReader::new(dataset, FrameOptions::default());
         let mut best: Option<(usize, Fitted)> = None;
         for camera in 0..dataset.roles().cameras.len() {
-            let starts: Vec<(CameraId, FrameIndex)> = chosen
-                .iter()
-                .map(|at| (CameraId(camera), FrameIndex(demonstrations.all[*at].frames.start)))
-                .collect();
+            let start = |at: &usize| (CameraId(camera), FrameIndex(demonstrations.all[*at].frames.start));
+            let starts: Vec<(CameraId, FrameIndex)> = chosen.iter().map(start).collect();
             let frames = reader.read(&starts)?;
             if frames.iter().any(|frame| frame.width.min(frame.height) < SIDE) {
                 continue;
             }
             let mut shown = Vec::with_capacity(chosen.len());
             for (at, frame) in chosen.iter().zip(&frames) {
-                let one = &demonstrations.all[*at];
                 let start = corpus.alphabet.start(&demonstrations.episodes[*at]);
                 let calls = anchored(&corpus.alphabet, &corpus.exact[*at], &start)?;
-                let targets = targets(&corpus.alphabet.skills, &calls, group);
+                let motion = written.now[*at].first().map(|term| print(&written.store, *term));
                 shown.push(Shown {
-                    instruction: one.instruction.clone(),
-                    program: language::print(&corpus.store, corpus.tasks[*at]),
-                    picture: Picture::new(frame),
-                    targets: targets.into_iter().map(|(_, place)| place).collect(),
+                    instruction: demonstrations.all[*at].instruction.clone(),
+                    program: print(&corpus.store, corpus.tasks[*at]),
+                    motion: motion.unwrap_or_default(),
+                    image: Picture::of(frame),
+                    targets: targets(&corpus.alphabet.skills, &calls, group).into_iter().map(<[f64]>::to_vec).collect(),
                 });
             }
             let fitted = fit(&shown).filter(|own| best.as_ref().is_none_or(|(_, best)| own.score < best.score));
@@ -150,100 +162,121 @@ impl Landmarks {
     /// # Errors
     /// If images or windows do not fit.
     fn new(record: Record, images: Vec<Vec<u8>>) -> Result<Landmarks> {
-        let wrong = |reason: &str| Error::Mismatch(format!("the landmarks of the run are damaged: {reason}; train it again"));
-        if images.len() != record.tasks.len() {
-            return Err(wrong("there is not one image for each task"));
+        let wrong =
+            |reason: &str| Error::Mismatch(format!("the landmarks of the run are damaged: {reason}; train it again"));
+        if images.len() != record.tasks.iter().map(|task| task.demonstrations.len()).sum::<usize>() {
+            return Err(wrong("there is not one image for each demonstration"));
         }
-        let mut windows = Vec::with_capacity(images.len());
-        for (task, image) in record.tasks.iter().zip(&images) {
-            let picture = Picture::of_bytes(image).ok_or_else(|| wrong("an image has another size"))?;
-            if !task.is_whole() {
-                return Err(wrong("a demonstration refers to windows that are not there"));
+        let mut own = images.iter();
+        let mut windows = Vec::with_capacity(record.tasks.len());
+        for task in &record.tasks {
+            let mut of_task = Vec::with_capacity(task.demonstrations.len());
+            for (one, image) in task.demonstrations.iter().zip(&mut own) {
+                let picture = Picture::of_bytes(image).ok_or_else(|| wrong("an image has another size"))?;
+                if !one.is_whole() {
+                    return Err(wrong("a demonstration has a target or a window that cannot be"));
+                }
+                let used: BTreeSet<usize> = one.followed.iter().flatten().copied().collect();
+                of_task.push(used.into_iter().map(|number| (number, Window::new(&picture, number))).collect());
             }
-            windows.push(task.windows.iter().map(|number| Window::new(&picture, *number)).collect());
+            windows.push(of_task);
         }
         Ok(Landmarks { record, images, windows })
     }
 
-    /// Writes them into the directory of a run.
-    pub(crate) fn write(&self, run: &Path) -> Result<()> {
-        write_text(&run.join(IMAGES), &self.images.concat())?;
-        write_json(&run.join(FILE), &self.record)
+    /// Writes them into the directory of a policy.
+    pub(crate) fn write(&self, folder: &Path) -> Result<()> {
+        write_text(&folder.join(IMAGES), &self.images.concat())?;
+        write_json(&folder.join(FILE), &self.record)
     }
 
-    /// Those of a run, if it has any.
-    pub(crate) fn load(run: &Path) -> Result<Option<Landmarks>> {
-        if !run.join(FILE).is_file() {
+    /// Those of a policy, if it has any.
+    pub(crate) fn load(folder: &Path) -> Result<Option<Landmarks>> {
+        if !folder.join(FILE).is_file() {
             return Ok(None);
         }
-        let record: Record = read_json(&run.join(FILE))?;
-        let path = run.join(IMAGES);
+        let record: Record = read_json(&folder.join(FILE))?;
+        let path = folder.join(IMAGES);
         let bytes = std::fs::read(&path).map_err(|source| Error::File { path, source })?;
         let images = bytes.chunks(SIDE * SIDE * 3).map(<[u8]>::to_vec).collect();
         Landmarks::new(record, images).map(Some)
     }
 
-    /// The calls of a plan that begins where demonstrations begin, with targets where the images show them. Targets about which
-    /// the images say nothing stay.
-    pub(crate) fn corrected(
-        &self,
-        skills: &[Skill],
-        instruction: &str,
-        program: &str,
-        images: &[Frame],
-        calls: &[SkillCall],
-    ) -> Vec<SkillCall> {
-        let mut corrected = calls.to_vec();
-        let tasks = &self.record.tasks;
-        let known = tasks.iter().position(|task| task.instruction == instruction);
-        let task = known.or_else(|| tasks.iter().position(|task| task.program == program));
-        let (Some(task), Some(image)) = (task, images.get(self.record.camera)) else { return corrected };
-        let written = targets(skills, calls, self.record.group);
-        let places: Vec<Place> = written.iter().map(|(_, place)| *place).collect();
-        let seen = self.seen(task, image, &places);
-        if std::env::var("LM_DEBUG").is_ok() { eprintln!("LM {:?} {:?} {:?}", instruction, places, seen); }
-        for (((call, argument), _), seen) in written.iter().zip(seen) {
-            if let (Some(seen), Argument::To(numbers)) = (seen, &mut corrected[*call].arguments[*argument]) {
-                numbers.iter_mut().zip(seen).for_each(|(number, seen)| *number = seen);
-            }
-        }
-        corrected
+    /// The group whose targets move, by its place in the layout of the robot.
+    pub(crate) fn group(&self) -> usize {
+        self.record.group
     }
 
-    /// Where the targets of a motion are by an image; `None` for those about which it says nothing.
-    fn seen(&self, task: usize, image: &Frame, written: &[Place]) -> Vec<Option<Place>> {
-        let picture = Picture::new(image);
-        let found: Vec<Found> = self.windows[task].iter().map(|window| window.find(&picture)).collect();
-        let Record { jacobian, spread, tasks, .. } = &self.record;
-        let mut sums = vec![(0.0, [0.0; 3]); written.len()];
-        for one in &tasks[task].demonstrations {
-            let matched = aligned(written, &one.targets, fit::skip(&one.targets));
-            for ((at, own), (count, sum)) in matched.into_iter().zip(written).zip(&mut sums) {
-                let moved = one.followed[at].iter().filter(|window| found[**window].left < OTHER).map(|window| {
-                    let (now, then) = (found[*window].shift, one.shifts[*window]);
-                    [0, 1].map(|axis| f64::from(now[axis] - then[axis]))
-                });
-                let moved: Vec<[f64; 2]> = moved.collect();
-                let Some(moved) = fit::mean(&moved) else { continue };
-                let there = fit::led(jacobian, &one.targets[at], moved);
-                let near = (-0.5 * (distance(&there, own) / (NEAR * spread)).powi(2)).exp();
+    /// The program for what the cameras show when an episode begins; `None` if the instruction is new, or if nothing looks like
+    /// any demonstration of it.
+    pub(crate) fn plan(&self, instruction: &str, images: &[Frame]) -> Option<SeenPlan<'_>> {
+        let task = self.record.tasks.iter().position(|task| task.instruction == instruction)?;
+        let picture = Picture::new(&Picture::of(images.get(self.record.camera)?));
+        let TaskRecord { program, demonstrations, .. } = &self.record.tasks[task];
+        let found: Vec<Vec<Seen>> = demonstrations
+            .iter()
+            .zip(&self.windows[task])
+            .map(|(one, windows)| {
+                let found: BTreeMap<usize, Found> =
+                    windows.iter().map(|(number, window)| (*number, window.find(&picture))).collect();
+                one.seen(&found, &self.record.jacobian)
+            })
+            .collect();
+        let likeness = |at: &usize| -> f64 { found[*at].iter().map(|seen| seen.unlike).sum::<f64>() };
+        let is_known = |at: &usize| found[*at].iter().any(|seen| seen.is_seen);
+        let best = (0..found.len()).filter(is_known).min_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
+        let own: Vec<Place> = found[best].iter().map(|seen| seen.place).collect();
+        // What other demonstrations say about the same target counts by how near it is.
+        let mut sums: Vec<(f64, Place)> = own.iter().map(|place| (1.0, *place)).collect();
+        for (_, found) in found.iter().enumerate().filter(|(other, _)| *other != best) {
+            let places: Vec<Place> = found.iter().map(|seen| seen.place).collect();
+            let matched = aligned(&own, &places, fit::skip(&places));
+            for ((at, own), (count, sum)) in matched.into_iter().zip(&own).zip(&mut sums) {
+                let near = (-0.5 * (distance(&places[at], own) / (NEAR * self.record.spread)).powi(2)).exp();
                 *count += near;
-                sum.iter_mut().zip(there).for_each(|(sum, there)| *sum += near * there);
+                sum.iter_mut().zip(places[at]).for_each(|(sum, place)| *sum += near * place);
             }
         }
-        sums.into_iter().map(|(count, sum)| (count > ENOUGH).then(|| sum.map(|sum| sum / count))).collect()
+        let one = &demonstrations[best];
+        let mut targets = one.targets.clone();
+        for (numbers, (count, sum)) in targets.iter_mut().zip(sums) {
+            numbers.iter_mut().zip(sum).for_each(|(number, sum)| *number = sum / count);
+        }
+        Some(SeenPlan { task: program, motion: &one.motion, targets })
     }
 }
 
-impl TaskRecord {
-    /// Whether everything that demonstrations refer to is there.
+/// What an image says about a target of a demonstration.
+struct Seen {
+    /// Where it is now.
+    place: Place,
+    /// Whether a window of it was found.
+    is_seen: bool,
+    /// How different it looks: what is left of its windows' contrast, and how far they have moved, as a share of the most.
+    unlike: f64,
+}
+
+impl DemonstrationRecord {
+    /// Whether everything in it can be.
     fn is_whole(&self) -> bool {
-        self.windows.iter().all(|window| *window < windows::WINDOWS)
-            && self.demonstrations.iter().all(|one| {
-                one.shifts.len() == self.windows.len()
-                    && one.followed.len() == one.targets.len()
-                    && one.followed.iter().flatten().all(|window| *window < self.windows.len())
-            })
+        self.followed.len() == self.targets.len()
+            && self.targets.iter().all(|target| target.len() >= 3)
+            && self.followed.iter().flatten().all(|window| *window < WINDOWS)
+    }
+
+    /// Its targets in an image in which its windows were found. One without windows stays where it is.
+    fn seen(&self, found: &BTreeMap<usize, Found>, jacobian: &[[f64; 2]; 3]) -> Vec<Seen> {
+        let of = |(target, followed): (&Vec<f64>, &Vec<usize>)| {
+            let there = [target[0], target[1], target[2]];
+            let own: Vec<&Found> = followed.iter().filter_map(|window| found.get(window)).collect();
+            let unlike = own.iter().map(|found| found.unlike()).sum::<f64>() / own.len().max(1) as f64;
+            let seen = own.iter().filter(|found| found.left < OTHER).map(|found| found.shift.map(f64::from));
+            match fit::mean(&seen.collect::<Vec<_>>()) {
+                Some(moved) => Seen { place: fit::led(jacobian, &there, moved), is_seen: true, unlike },
+                None => Seen { place: there, is_seen: false, unlike },
+            }
+        };
+        self.targets.iter().zip(&self.followed).map(of).collect()
     }
 }
 
@@ -253,19 +286,14 @@ fn arm(layout: &ActionLayout) -> Option<usize> {
     arms.next().filter(|at| arms.next().is_none() && layout.groups[*at].dims() >= 3)
 }
 
-/// The places that calls lead a group to, each with its call and its argument.
-fn targets(skills: &[Skill], calls: &[SkillCall], group: usize) -> Vec<((usize, usize), Place)> {
-    let mut found = Vec::new();
-    for (at, call) in calls.iter().enumerate() {
+/// The targets of a group in calls that are places, all numbers.
+pub(crate) fn targets<'a>(skills: &[Skill], calls: &'a [SkillCall], group: usize) -> Vec<&'a [f64]> {
+    let of_call = |call: &'a SkillCall| {
         let groups = skills.get(call.skill.0).map_or(&[][..], |skill| &skill.arguments);
-        for (argument, (of, value)) in groups.iter().zip(&call.arguments).enumerate() {
-            match value {
-                Argument::To(numbers) if *of == group && numbers.len() >= 3 => {
-                    found.push(((at, argument), [numbers[0], numbers[1], numbers[2]]));
-                }
-                _ => {}
-            }
-        }
-    }
-    found
+        groups.iter().zip(&call.arguments).filter_map(move |(of, value)| match value {
+            Argument::To(numbers) if *of == group && numbers.len() >= 3 => Some(numbers.as_slice()),
+            _ => None,
+        })
+    };
+    calls.iter().flat_map(of_call).collect()
 }

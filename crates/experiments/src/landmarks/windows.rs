@@ -38,23 +38,20 @@ const BLUR: [f32; 4] = [0.399, 0.242, 0.054, 0.0045];
 pub(super) struct Picture(Vec<f32>);
 
 impl Picture {
-    /// A camera's image.
-    pub(super) fn new(frame: &Frame) -> Picture {
-        let pixels = resized(frame, SIDE, SIDE);
-        let sharp: Vec<f32> = pixels.iter().map(|level| f32::from(*level) / 255.0).collect();
+    /// A camera's image as bytes, [`SIDE`] pixels on a side.
+    pub(super) fn of(frame: &Frame) -> Vec<u8> {
+        resized(frame, SIDE, SIDE)
+    }
+
+    /// An image that [`Picture::of`] made.
+    pub(super) fn new(bytes: &[u8]) -> Picture {
+        let sharp: Vec<f32> = bytes.iter().map(|level| f32::from(*level) / 255.0).collect();
         Picture(blurred(&blurred(&sharp, 3), 3 * SIDE))
     }
 
-    /// The mean of some images, in levels of a byte.
-    pub(super) fn mean(pictures: &[&Picture]) -> Vec<u8> {
-        let count = pictures.len().max(1) as f32;
-        let mean = |at: usize| pictures.iter().map(|picture| picture.0[at]).sum::<f32>() / count;
-        (0..SIDE * SIDE * 3).map(|at| (mean(at) * 255.0).round() as u8).collect()
-    }
-
-    /// An image of bytes as it is; `None` if it has another size.
+    /// The same for bytes of a file; `None` if they are of another size.
     pub(super) fn of_bytes(bytes: &[u8]) -> Option<Picture> {
-        (bytes.len() == SIDE * SIDE * 3).then(|| Picture(bytes.iter().map(|level| f32::from(*level) / 255.0).collect()))
+        (bytes.len() == SIDE * SIDE * 3).then(|| Picture::new(bytes))
     }
 
     /// The colour at a place between pixels; beyond the edge it is that of the edge.
@@ -115,6 +112,14 @@ pub(super) struct Found {
     pub(super) shift: [f32; 2],
     /// What is different after all, as a share of the window's contrast.
     pub(super) left: f32,
+}
+
+impl Found {
+    /// How different a window looks: what is left of its contrast, and the share of the farthest displacement.
+    pub(super) fn unlike(&self) -> f64 {
+        let square: f32 = self.shift.iter().map(|shift| (shift / FARTHEST).powi(2)).sum();
+        f64::from(self.left.min(1.0) + square)
+    }
 }
 
 /// For each pixel of a window its place relative to the middle, and what it counts.
@@ -208,6 +213,10 @@ impl Window {
 pub(super) mod tests {
     use super::*;
 
+    fn picture(frame: &Frame) -> Picture {
+        Picture::new(&Picture::of(frame))
+    }
+
     /// An image with blobs of some colours at some places.
     pub(in super::super) fn scene(blobs: &[([f32; 2], [f32; 3])]) -> Frame {
         let mut pixels = vec![0_u8; SIDE * SIDE * 3];
@@ -229,29 +238,25 @@ pub(super) mod tests {
     #[test]
     fn a_blob_that_moved_is_found_to_a_fraction_of_a_pixel() {
         let red = [220.0, 30.0, 30.0];
-        let reference = Picture::new(&scene(&[([61.0, 50.0], red)]));
+        let reference = picture(&scene(&[([61.0, 50.0], red)]));
         let number = (50 - SIZE / 2) / STRIDE * ACROSS + (61 - SIZE / 2) / STRIDE;
         let window = Window::new(&reference, number);
-        assert!((window.middle[0] - 61.0).abs() <= 2.0 && (window.middle[1] - 50.0).abs() <= 2.0);
+        assert!((window.middle[0] - 61.0).abs() <= 4.0 && (window.middle[1] - 50.0).abs() <= 4.0);
         for shift in [[0.0, 0.0], [1.3, -0.6], [-2.5, 2.0]] {
-            let moved = Picture::new(&scene(&[([61.0 + shift[0], 50.0 + shift[1]], red)]));
+            let moved = picture(&scene(&[([61.0 + shift[0], 50.0 + shift[1]], red)]));
             let found = window.find(&moved);
             assert!((found.shift[0] - shift[0]).abs() < 0.1 && (found.shift[1] - shift[1]).abs() < 0.1, "{found:?}");
             assert!(found.left < 0.02, "{found:?}");
         }
         // Where the blob is no more, that is said.
-        assert!(window.find(&Picture::new(&scene(&[]))).left > 0.5);
+        assert!(window.find(&picture(&scene(&[]))).left > 0.5);
     }
 
     #[test]
     fn nothing_moves_where_nothing_is_to_be_seen() {
-        let picture = Picture::new(&scene(&[]));
+        let picture = picture(&scene(&[]));
         let found = Window::new(&picture, 0).find(&picture);
         assert_eq!(found.shift, [0.0, 0.0]);
         assert!(Picture::of_bytes(&[0; 12]).is_none());
-        let bytes = Picture::mean(&[&picture, &picture]);
-        assert!(Picture::of_bytes(&bytes).is_some_and(|mean| {
-            mean.0.iter().zip(&picture.0).all(|(mean, own)| (mean - own).abs() < 0.003)
-        }));
     }
 }

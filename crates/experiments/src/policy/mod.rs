@@ -37,7 +37,7 @@ use serde_json::Value;
 use skills::Position;
 
 pub use self::execution::{Emission, Executor};
-use self::execution::{Execution, Need, Plan, Rhythm};
+use self::execution::{Body, Execution, Need, Plan, Rhythm};
 use self::files::{folder, world};
 pub use self::record::{POLICY, PolicyRecord, TaskRecord};
 pub use self::tongue::Refusal;
@@ -47,7 +47,7 @@ pub use self::vision::WEIGHTS;
 use crate::cycle::annotation::RunSkills;
 use crate::cycle::wake::{noise_at, without_positions};
 use crate::error::{Error, Result};
-use crate::landmarks::Landmarks;
+use crate::landmarks::{self, Landmarks};
 use crate::pictures::resampled;
 use crate::run_dir::{CONFIG, read_json};
 use crate::trained::{Phase, load_decoder, load_emitter};
@@ -245,7 +245,7 @@ impl RunPolicy {
                 emitter: emitter.model,
             }),
             decoder: decoder.model,
-            landmarks: Landmarks::load(run)?,
+            landmarks: Landmarks::load(&folder)?,
             // The world model sees cached features, which a policy with an eye does not compute.
             world: if eye.is_none() { world(run, device, &trained.scales) } else { None },
             scales: trained.scales,
@@ -413,7 +413,7 @@ impl RunPolicy {
     /// Writes the programs of all observations that need one; says which.
     fn write(&mut self, batch: &[&Observation], seen: &Seen, positions: &[Position]) -> Result<Vec<bool>> {
         let body = self.rhythm.body(&self.tongue.alphabet);
-        let (mut rows, mut words, mut beginnings, mut asked) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut rows, mut words, mut beginnings, mut aiming) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut rewritten = vec![false; batch.len()];
         for (row, one) in batch.iter().enumerate() {
             let Some(execution) = self.episodes.get_mut(&one.client) else { continue };
@@ -428,6 +428,15 @@ impl RunPolicy {
                     rewritten[row] = true;
                 }
                 Need::Emission { words: instruction, beginning, begins, aims } => {
+                    let position = &positions[row];
+                    let landmarks = self.landmarks.as_ref().filter(|_| begins && self.rhythm.follows_plans());
+                    if let Some(landmarks) = landmarks
+                        && let Some(pieces) = seen_plan(&self.tongue, landmarks, &instruction, &one.images, position)?
+                    {
+                        begin(&self.tongue, execution, &body, position, &pieces)?;
+                        rewritten[row] = true;
+                        continue;
+                    }
                     let Some(writer) = &self.writer else {
                         let plan = self.tongue.instruction_plan(&instruction)?;
                         execution.begin(&body, &positions[row], plan, Written::default(), Written::default(), 0);
@@ -439,31 +448,25 @@ impl RunPolicy {
                         false => writer.words.encode(&instruction, usize::MAX),
                     });
                     beginnings.push(beginning);
-                    asked.push((instruction, begins, aims));
+                    aiming.push(aims);
                 }
             }
         }
         let Some(Writer { emitter, beam, .. }) = self.writer.as_ref().filter(|_| !rows.is_empty()) else {
             return Ok(rewritten);
         };
-        // What is done depends on the instruction alone where landmarks say where: without an image, an emitter does not mix the ways
-        // in which different demonstrations of a task go about it.
-        let is_seen = |(_, begins, _): &(String, bool, bool)| !(*begins && self.is_corrected());
-        let own = seen.rows(&rows)?.shown(asked.iter().map(is_seen))?;
+        let own = seen.rows(&rows)?;
         let words = word_tensor(&words, emitter.config().words, &self.device)?;
         let condition =
             emitter::Condition { words, features: own.features, states: Some(own.states), images: own.images };
         let mut checker = self.tongue.checker();
         let emissions = emitter.emit_after(&condition, &beginnings, 1, &self.tongue.bound, &mut checker, beam)?;
-        for ((row, emission), (instruction, begins, aims)) in rows.into_iter().zip(emissions).zip(asked) {
+        for ((row, emission), aims) in rows.into_iter().zip(emissions).zip(aiming) {
             let best = emission.hypotheses.into_iter().next();
             let mut pieces = best.map(|best| best.pieces).unwrap_or_default();
             if emitter.config().distances {
                 self.tongue.distances.to_positions(&mut pieces, &positions[row]);
             }
-            let programs = self.tongue.bound.decode(&pieces);
-            let mut programs = programs.iter().map(|tokens| self.tongue.written(tokens));
-            let (task, motion) = (programs.next().unwrap_or_default(), programs.next().unwrap_or_default());
             if let Some(execution) = self.episodes.get_mut(&batch[row].client) {
                 if aims {
                     let seen = self.tongue.planner().of_pieces(&pieces, &positions[row], 0)?;
@@ -472,24 +475,11 @@ impl RunPolicy {
                     }
                     continue;
                 }
-                let over = execution.over(&body, &motion);
-                let mut plan = self.tongue.planner().of_pieces(&pieces, &positions[row], over)?;
-                if let Some(landmarks) = self.landmarks.as_ref().filter(|_| begins && self.rhythm.follows_plans()) {
-                    let skills = &self.tongue.alphabet.skills;
-                    let images = &batch[row].images;
-                    let calls = landmarks.corrected(skills, &instruction, &task.text, images, &plan.calls);
-                    plan = self.tongue.planner().of_task(&pieces, &calls)?;
-                }
-                execution.begin(&body, &positions[row], plan, task, motion, over);
+                begin(&self.tongue, execution, &body, &positions[row], &pieces)?;
             }
             rewritten[row] = true;
         }
         Ok(rewritten)
-    }
-
-    /// Whether targets of plans are corrected when an episode begins.
-    fn is_corrected(&self) -> bool {
-        self.landmarks.is_some() && self.rhythm.follows_plans()
     }
 
     /// # Shapes
@@ -590,6 +580,44 @@ impl RunPolicy {
     }
 }
 
+/// The program of an instruction whose scene the landmarks know, with its targets where the images show them.
+fn seen_plan(
+    tongue: &Tongue,
+    landmarks: &Landmarks,
+    instruction: &str,
+    images: &[Frame],
+    position: &Position,
+) -> Result<Option<Vec<Piece>>> {
+    let Some(plan) = landmarks.plan(instruction, images) else { return Ok(None) };
+    let Some(mut pieces) = tongue.pieces(plan.task, plan.motion) else { return Ok(None) };
+    let calls = tongue.planner().of_pieces(&pieces, position, 0)?.calls;
+    let written = landmarks::targets(&tongue.alphabet.skills, &calls, landmarks.group());
+    if written.len() != plan.targets.len() {
+        return Ok(None);
+    }
+    let moves: Vec<(&[f64], &[f64])> =
+        written.into_iter().zip(plan.targets.iter().map(Vec::as_slice)).collect();
+    tongue.replace_poses(&mut pieces, &moves);
+    Ok(Some(pieces))
+}
+
+/// An episode goes on with the task and the motion that were written for it.
+fn begin(
+    tongue: &Tongue,
+    execution: &mut Execution,
+    body: &Body<'_>,
+    position: &Position,
+    pieces: &[Piece],
+) -> Result<()> {
+    let programs = tongue.bound.decode(pieces);
+    let mut programs = programs.iter().map(|tokens| tongue.written(tokens));
+    let (task, motion) = (programs.next().unwrap_or_default(), programs.next().unwrap_or_default());
+    let over = execution.over(body, &motion);
+    let plan = tongue.planner().of_pieces(pieces, position, over)?;
+    execution.begin(body, position, plan, task, motion, over);
+    Ok(())
+}
+
 /// A decision that a robot can execute.
 fn checked(decision: Decision) -> std::result::Result<Decision, Refusal> {
     match decision.actions.iter().all(|value| value.is_finite()) {
@@ -608,19 +636,6 @@ struct Seen {
 }
 
 impl Seen {
-    /// The same with some images hidden, as in training: everything is the average.
-    fn shown(self, is_shown: impl Iterator<Item = bool>) -> Result<Seen> {
-        let shown: Vec<f32> = is_shown.map(|is_shown| f32::from(u8::from(is_shown))).collect();
-        let hidden = |x: Tensor| -> Result<Tensor> {
-            let mut shape = vec![1; x.rank()];
-            shape[0] = shown.len();
-            let shown = Tensor::from_slice(&shown, shape, &Device::Cpu)?.to_device(x.device())?.to_dtype(x.dtype())?;
-            Ok(x.broadcast_mul(&shown)?)
-        };
-        let (features, images) = (self.features.map(hidden).transpose()?, self.images.map(hidden).transpose()?);
-        Ok(Seen { features, images, states: self.states })
-    }
-
     fn rows(&self, rows: &[usize]) -> Result<Seen> {
         let rows: Vec<u32> = rows.iter().map(|row| *row as u32).collect();
         let rows = Tensor::new(rows, self.states.device())?;

@@ -13,7 +13,7 @@ use language::{
     evaluate, evaluate_within, parse, print, read, term_of,
 };
 use models::Vocabulary;
-use models::vocabulary::{BoundVocabulary, Piece};
+use models::vocabulary::{BoundVocabulary, Piece, VectorKind};
 use skills::{SkillAlphabet, SkillCall};
 
 use super::record::TaskRecord;
@@ -159,6 +159,32 @@ impl Tongue {
         let mut store = self.store.clone();
         let Ok(term) = term_of(&mut store, tokens) else { return Written::default() };
         self.look_at(&mut store, term)
+    }
+
+    /// The tokens of a task and a motion, as the emitter would write them; `None` if they are not of this language.
+    pub(super) fn pieces(&self, task: &str, motion: &str) -> Option<Vec<Piece>> {
+        let mut store = self.store.clone();
+        let mut term = |text: &str| Some(read(&mut store, &self.signature, text, Some(GOAL)).ok()?.term);
+        let terms = [term(task)?, term(motion)?];
+        Some(self.bound.encode(&store, &terms).pieces)
+    }
+
+    /// Puts other numbers in the place of poses. One that several calls share becomes that of the first of them.
+    pub(super) fn replace_poses(&self, pieces: &mut [Piece], moves: &[(&[f64], &[f64])]) {
+        let Some(first) = VectorKind::Pose.symbols().next().map(|symbol| self.bound.id(symbol)) else { return };
+        let starts: Vec<usize> = (0..pieces.len()).filter(|at| pieces[*at].id == first).collect();
+        for start in starts {
+            let pose = &mut pieces[start..];
+            let is_own = |numbers: &[f64]| {
+                numbers.len() <= pose.len()
+                    && numbers.iter().zip(pose.iter()).all(|(number, piece)| (number - piece.number).abs() < 1e-9)
+            };
+            let Some((_, other)) = moves.iter().find(|(numbers, _)| is_own(numbers)) else { continue };
+            for (piece, number) in pose.iter_mut().zip(*other) {
+                // Short in the program, and the same in its text.
+                piece.number = format!("{number:.4e}").parse().unwrap_or(*number);
+            }
+        }
     }
 
     /// What makes plans of programs.

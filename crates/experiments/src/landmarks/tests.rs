@@ -1,0 +1,131 @@
+//! Synthetic scenes: two coloured things on a table, seen by a camera that looks at it straight.
+
+use dataset::Frame;
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+use super::fit::{Fitted, Shown, fit};
+use super::windows::Picture;
+use super::windows::tests::scene;
+use super::*;
+
+/// How far a place moves with a pixel to the right and with one down.
+const CAMERA: [[f64; 2]; 3] = [[0.0, 0.016], [-0.008, 0.0], [0.0, 0.0]];
+
+/// Where the things of each task are in the middle, in pixels.
+const SCENES: [[[f32; 2]; 2]; 4] =
+    [[[40.0, 40.0], [80.0, 90.0]], [[44.0, 80.0], [90.0, 44.0]], [[60.0, 30.0], [66.0, 84.0]], [[30.0, 64.0], [96.0, 70.0]]];
+
+fn place(pixel: [f32; 2]) -> Place {
+    std::array::from_fn(|at| {
+        CAMERA[at][0] * f64::from(pixel[0] - 64.0) + CAMERA[at][1] * f64::from(pixel[1] - 64.0) + if at == 2 { 1.0 } else { 0.0 }
+    })
+}
+
+/// A scene of a task in which both things are somewhere else, and its targets: on one thing, on the other, and one that depends on
+/// nothing that is seen.
+fn shown(task: usize, generator: &mut ChaCha8Rng) -> (Frame, Vec<Place>) {
+    let mut off = |range: f32| (generator.random::<f32>() * 2.0 - 1.0) * range;
+    let pixels = SCENES[task].map(|middle| [middle[0] + off(2.5), middle[1] + off(2.5)]);
+    let colours = [[230.0, 40.0, 40.0], [40.0, 60.0, 240.0]];
+    let image = scene(&[(pixels[0], colours[0]), (pixels[1], colours[1])]);
+    let other = [0.5 + 0.02 * f64::from(off(1.0)), 0.5 + 0.02 * f64::from(off(1.0)), 1.3];
+    (image, vec![place(pixels[0]), place(pixels[1]), other])
+}
+
+fn fitted(generator: &mut ChaCha8Rng) -> Fitted {
+    let mut all = Vec::new();
+    for task in 0..SCENES.len() {
+        for _ in 0..6 {
+            let (image, targets) = shown(task, generator);
+            let instruction = format!("task {task}");
+            all.push(Shown { program: instruction.clone(), instruction, picture: Picture::new(&image), targets });
+        }
+    }
+    fit(&all).unwrap()
+}
+
+fn landmarks(generator: &mut ChaCha8Rng) -> Landmarks {
+    let Fitted { jacobian, spread, tasks, images, .. } = fitted(generator);
+    Landmarks::new(Record { camera: 0, group: 0, jacobian, spread, tasks }, images).unwrap()
+}
+
+#[test]
+fn the_camera_is_found_and_targets_move_with_what_is_seen() {
+    let mut generator = ChaCha8Rng::seed_from_u64(1);
+    let landmarks = landmarks(&mut generator);
+    for (found, wanted) in landmarks.record.jacobian.iter().flatten().zip(CAMERA.iter().flatten()) {
+        assert!((found - wanted).abs() < 0.003, "{:?}", landmarks.record.jacobian);
+    }
+    let (mut before, mut after, mut count) = (0.0, 0.0, 0.0);
+    for task in 0..SCENES.len() {
+        for _ in 0..5 {
+            let (image, targets) = shown(task, &mut generator);
+            // What an emitter writes that has only learned where things are on average.
+            let middle = SCENES[task].map(place);
+            let written = [middle[0], middle[1], [0.5, 0.5, 1.3]];
+            let seen = landmarks.seen(task, &image, &written);
+            for at in 0..2 {
+                before += distance(&written[at], &targets[at]);
+                after += distance(&seen[at].unwrap(), &targets[at]);
+                count += 1.0;
+            }
+            assert_eq!(seen[2], None, "nothing that is seen tells where this target is");
+        }
+    }
+    assert!(after < 0.25 * before, "{} instead of {}", after / count, before / count);
+}
+
+#[test]
+fn a_thing_that_is_not_there_moves_nothing() {
+    let mut generator = ChaCha8Rng::seed_from_u64(2);
+    let landmarks = landmarks(&mut generator);
+    let written = SCENES[0].map(place);
+    let seen = landmarks.seen(0, &scene(&[]), &written);
+    assert_eq!(seen, [None, None]);
+    // Nor does anything far from all demonstrations.
+    let far = [[5.0, 5.0, 5.0]];
+    assert_eq!(landmarks.seen(0, &shown(0, &mut generator).0, &far), [None]);
+}
+
+#[test]
+fn images_that_say_nothing_give_no_landmarks() {
+    let mut generator = ChaCha8Rng::seed_from_u64(3);
+    let mut alike = |count: usize| -> Vec<Shown> {
+        let of = |_| {
+            let (_, targets) = shown(0, &mut generator);
+            let picture = Picture::new(&scene(&[([40.0, 40.0], [230.0, 40.0, 40.0])]));
+            Shown { instruction: "pick".to_owned(), program: "pick".to_owned(), picture, targets }
+        };
+        (0..count).map(of).collect()
+    };
+    assert!(fit(&alike(6)).is_none());
+    assert!(fit(&alike(1)).is_none());
+    assert!(fit(&[]).is_none());
+}
+
+#[test]
+fn landmarks_are_read_as_they_were_written_and_damaged_ones_are_refused() {
+    let landmarks = landmarks(&mut ChaCha8Rng::seed_from_u64(4));
+    let folder = tempfile::tempdir().unwrap();
+    assert!(Landmarks::load(folder.path()).unwrap().is_none());
+    landmarks.write(folder.path()).unwrap();
+    let read = Landmarks::load(folder.path()).unwrap().unwrap();
+    assert_eq!((&read.record, &read.images), (&landmarks.record, &landmarks.images));
+
+    let refused = |landmarks: &Landmarks, change: &dyn Fn(&mut Record, &mut Vec<Vec<u8>>)| {
+        let (mut record, mut images) = (landmarks.record.clone(), landmarks.images.clone());
+        change(&mut record, &mut images);
+        Landmarks::new(record, images).err().unwrap().to_string()
+    };
+    let error = refused(&landmarks, &|_, images| images[1].truncate(5));
+    assert!(error.contains("an image has another size") && error.contains("train it again"), "{error}");
+    let error = refused(&landmarks, &|_, images| drop(images.pop()));
+    assert!(error.contains("not one image for each task"), "{error}");
+    let error = refused(&landmarks, &|record, _| record.tasks[0].windows[0] = 1_000_000);
+    assert!(error.contains("windows that are not there"), "{error}");
+    let error = refused(&landmarks, &|record, _| record.tasks[0].demonstrations[0].followed[0].push(999));
+    assert!(error.contains("windows that are not there"), "{error}");
+    std::fs::remove_file(folder.path().join(IMAGES)).unwrap();
+    assert!(Landmarks::load(folder.path()).is_err());
+}
