@@ -9,7 +9,8 @@ pub(super) fn aligned(own: &[Place], other: &[Place], skip: f64) -> Vec<usize> {
         return Vec::new();
     }
     // The cost of the best way that ends at a pair, and where it came from.
-    let mut costs: Vec<f64> = other.iter().enumerate().map(|(at, one)| distance(&own[0], one) + skip * at as f64).collect();
+    let mut costs: Vec<f64> =
+        other.iter().enumerate().map(|(at, one)| distance(&own[0], one) + skip * at as f64).collect();
     let mut ways: Vec<Vec<usize>> = Vec::with_capacity(own.len());
     for target in &own[1..] {
         let (mut next, mut way) = (Vec::with_capacity(other.len()), Vec::with_capacity(other.len()));

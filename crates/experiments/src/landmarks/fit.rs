@@ -26,7 +26,8 @@ const CLEAR: f64 = 0.3;
 /// A window is of use if it leaves less than this share.
 const USEFUL: f64 = 0.8;
 
-/// So many targets must be clear: fewer could be chance.
+/// This share of all targets must be clear, and so many: fewer could be chance.
+const CLEAR_SHARE: f64 = 0.05;
 const CLEAR_TARGETS: usize = 6;
 
 /// How far a target's window may be from where the camera sees the target: a deviation, in pixels.
@@ -184,6 +185,10 @@ impl Task {
         Task { matched: places.iter().map(matched).collect(), members, places, shifts }
     }
 
+    fn count(&self) -> usize {
+        self.members.len()
+    }
+
     /// The member with a middle number of targets.
     fn typical(&self) -> usize {
         let mut order: Vec<usize> = (0..self.members.len()).collect();
@@ -261,8 +266,10 @@ pub(super) fn fit(shown: &[Shown]) -> Option<Fitted> {
     let spread = distances.get(distances.len() / 2).copied().filter(|spread| *spread > 1e-9)?;
 
     let exact = (EXACT * spread).powi(2) as f32;
-    let targets: Vec<Target<'_>> = tasks.iter().flat_map(|task| task.targets(task.typical())).collect();
-    let (jacobian, score) = camera(&targets, exact)?;
+    let typical: Vec<Target<'_>> = tasks.iter().flat_map(|task| task.targets(task.typical())).collect();
+    let members = |task| (0..Task::count(task)).flat_map(|member| Task::targets(task, member));
+    let targets: Vec<Target<'_>> = tasks.iter().flat_map(members).collect();
+    let (jacobian, score) = camera(&typical, &targets, exact)?;
     let view = view(&targets, &jacobian, exact)?;
     let images = tasks.iter().flat_map(|task| &task.members).map(|at| shown[*at].image.clone()).collect();
     let records = tasks.iter().map(|task| task.record(shown, &jacobian, &view, exact)).collect();
@@ -270,12 +277,14 @@ pub(super) fn fit(shown: &[Shown]) -> Option<Fitted> {
 }
 
 /// The camera's matrix, and its score: the one that explains the most targets, each by its best window. Candidates are those that
-/// explain a single target (as in RANSAC, but all of them); the best is then fitted to all targets again.
-fn camera(targets: &[Target<'_>], exact: f32) -> Option<([[f64; 2]; 3], f64)> {
-    let score = |jacobian: &[[f64; 2]; 3]| -> f64 {
-        targets.iter().map(|target| f64::from(target.best(&single(jacobian), exact).1)).sum()
+/// explain a single target of a typical demonstration (as in RANSAC); the best is then fitted to all targets again.
+fn camera(typical: &[Target<'_>], targets: &[Target<'_>], exact: f32) -> Option<([[f64; 2]; 3], f64)> {
+    let score_of = |targets: &[Target<'_>], jacobian: &[[f64; 2]; 3]| -> f64 {
+        let best = targets.par_iter().map(|target| f64::from(target.best(&single(jacobian), exact).1));
+        // Summed in order, so that the same data give the same landmarks on any number of cores.
+        best.collect::<Vec<f64>>().into_iter().sum()
     };
-    let candidates: Vec<[[f64; 2]; 3]> = targets
+    let candidates: Vec<[[f64; 2]; 3]> = typical
         .par_iter()
         .flat_map_iter(|target| {
             let explained = (0..WINDOWS).map(|window| {
@@ -288,8 +297,9 @@ fn camera(targets: &[Target<'_>], exact: f32) -> Option<([[f64; 2]; 3], f64)> {
         })
         .collect();
     let scored: Vec<([[f64; 2]; 3], f64)> =
-        candidates.into_par_iter().map(|jacobian| (jacobian, score(&jacobian))).collect();
-    let mut best = scored.into_iter().min_by(|one, other| one.1.total_cmp(&other.1))?;
+        candidates.into_par_iter().map(|jacobian| (jacobian, score_of(typical, &jacobian))).collect();
+    let (first, _) = scored.into_iter().min_by(|one, other| one.1.total_cmp(&other.1))?;
+    let mut best = (first, score_of(targets, &first));
     for _ in 0..8 {
         let mut moments = Moments::default();
         for target in targets {
@@ -300,7 +310,7 @@ fn camera(targets: &[Target<'_>], exact: f32) -> Option<([[f64; 2]; 3], f64)> {
             }
         }
         let jacobian = moments.solved();
-        let again = score(&jacobian);
+        let again = score_of(targets, &jacobian);
         if again < best.1 {
             best = (jacobian, again);
         }
@@ -335,7 +345,7 @@ fn view(targets: &[Target<'_>], jacobian: &[[f64; 2]; 3], exact: f32) -> Option<
         is_clear.then(|| (target.place, middle(window).map(f64::from)))
     });
     let clear: Vec<(Place, [f64; 2])> = clear.collect();
-    if clear.len() < CLEAR_TARGETS {
+    if clear.len() < CLEAR_TARGETS || (clear.len() as f64) < CLEAR_SHARE * targets.len() as f64 {
         return None;
     }
     let centre: Place = std::array::from_fn(|at| clear.iter().map(|one| one.0[at]).sum::<f64>() / clear.len() as f64);

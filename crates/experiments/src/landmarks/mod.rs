@@ -228,7 +228,8 @@ impl Landmarks {
         let own: Vec<Place> = found[best].iter().map(|seen| seen.place).collect();
         // What other demonstrations say about the same target counts by how near it is.
         let mut sums: Vec<(f64, Place)> = own.iter().map(|place| (1.0, *place)).collect();
-        for (_, found) in found.iter().enumerate().filter(|(other, _)| *other != best) {
+        let others = found.iter().enumerate().filter(|(other, _)| *other != best);
+        for (_, found) in others {
             let places: Vec<Place> = found.iter().map(|seen| seen.place).collect();
             let matched = aligned(&own, &places, fit::skip(&places));
             for ((at, own), (count, sum)) in matched.into_iter().zip(&own).zip(&mut sums) {

@@ -13,12 +13,18 @@ use super::*;
 const CAMERA: [[f64; 2]; 3] = [[0.0, 0.016], [-0.008, 0.0], [0.0, 0.0]];
 
 /// Where the things of each task are in the middle, in pixels.
-const SCENES: [[[f32; 2]; 2]; 4] =
-    [[[40.0, 40.0], [80.0, 90.0]], [[44.0, 80.0], [90.0, 44.0]], [[60.0, 30.0], [66.0, 84.0]], [[30.0, 64.0], [96.0, 70.0]]];
+const SCENES: [[[f32; 2]; 2]; 4] = [
+    [[40.0, 40.0], [80.0, 90.0]],
+    [[44.0, 80.0], [90.0, 44.0]],
+    [[60.0, 30.0], [66.0, 84.0]],
+    [[30.0, 64.0], [96.0, 70.0]],
+];
 
 fn place(pixel: [f32; 2]) -> Place {
     std::array::from_fn(|at| {
-        CAMERA[at][0] * f64::from(pixel[0] - 64.0) + CAMERA[at][1] * f64::from(pixel[1] - 64.0) + if at == 2 { 1.0 } else { 0.0 }
+        CAMERA[at][0] * f64::from(pixel[0] - 64.0)
+            + CAMERA[at][1] * f64::from(pixel[1] - 64.0)
+            + if at == 2 { 1.0 } else { 0.0 }
     })
 }
 
@@ -38,11 +44,20 @@ fn fitted(generator: &mut ChaCha8Rng) -> Fitted {
     for task in 0..SCENES.len() {
         for _ in 0..6 {
             let (image, targets) = shown(task, generator);
-            let instruction = format!("task {task}");
-            all.push(Shown { program: instruction.clone(), instruction, picture: Picture::new(&image), targets });
+            all.push(demonstration(&format!("task {task}"), &image, &targets));
         }
     }
     fit(&all).unwrap()
+}
+
+fn demonstration(instruction: &str, image: &Frame, targets: &[Place]) -> Shown {
+    Shown {
+        instruction: instruction.to_owned(),
+        program: format!("program of {instruction}"),
+        motion: format!("motion of {instruction}"),
+        image: Picture::of(image),
+        targets: targets.iter().map(|place| [place.as_slice(), &[0.1, 0.2, 0.3]].concat()).collect(),
+    }
 }
 
 fn landmarks(generator: &mut ChaCha8Rng) -> Landmarks {
@@ -55,37 +70,39 @@ fn the_camera_is_found_and_targets_move_with_what_is_seen() {
     let mut generator = ChaCha8Rng::seed_from_u64(1);
     let landmarks = landmarks(&mut generator);
     for (found, wanted) in landmarks.record.jacobian.iter().flatten().zip(CAMERA.iter().flatten()) {
-        assert!((found - wanted).abs() < 0.003, "{:?}", landmarks.record.jacobian);
+        assert!((found - wanted).abs() < 0.004, "{:?}", landmarks.record.jacobian);
     }
     let (mut before, mut after, mut count) = (0.0, 0.0, 0.0);
     for task in 0..SCENES.len() {
         for _ in 0..5 {
             let (image, targets) = shown(task, &mut generator);
-            // What an emitter writes that has only learned where things are on average.
-            let middle = SCENES[task].map(place);
-            let written = [middle[0], middle[1], [0.5, 0.5, 1.3]];
-            let seen = landmarks.seen(task, &image, &written);
-            for at in 0..2 {
-                before += distance(&written[at], &targets[at]);
-                after += distance(&seen[at].unwrap(), &targets[at]);
+            let plan = landmarks.plan(&format!("task {task}"), &[image]).unwrap();
+            assert_eq!(
+                (plan.task, plan.motion),
+                (&*format!("program of task {task}"), &*format!("motion of task {task}"))
+            );
+            for (at, middle) in SCENES[task].map(place).iter().enumerate() {
+                let found = &plan.targets[at];
+                // What is known without looking is where things are on average.
+                before += distance(middle, &targets[at]);
+                after += distance(&[found[0], found[1], found[2]], &targets[at]);
                 count += 1.0;
+                assert_eq!(found[3..], [0.1, 0.2, 0.3], "rotations are those of the demonstration");
             }
-            assert_eq!(seen[2], None, "nothing that is seen tells where this target is");
         }
     }
-    assert!(after < 0.25 * before, "{} instead of {}", after / count, before / count);
+    assert!(after < 0.3 * before, "{} instead of {}", after / count, before / count);
 }
 
 #[test]
-fn a_thing_that_is_not_there_moves_nothing() {
+fn a_new_instruction_and_a_scene_without_anything_known_have_no_plan() {
     let mut generator = ChaCha8Rng::seed_from_u64(2);
     let landmarks = landmarks(&mut generator);
-    let written = SCENES[0].map(place);
-    let seen = landmarks.seen(0, &scene(&[]), &written);
-    assert_eq!(seen, [None, None]);
-    // Nor does anything far from all demonstrations.
-    let far = [[5.0, 5.0, 5.0]];
-    assert_eq!(landmarks.seen(0, &shown(0, &mut generator).0, &far), [None]);
+    let image = shown(0, &mut generator).0;
+    assert!(landmarks.plan("task 0", std::slice::from_ref(&image)).is_some());
+    assert!(landmarks.plan("another task", std::slice::from_ref(&image)).is_none());
+    assert!(landmarks.plan("task 0", &[]).is_none());
+    assert!(landmarks.plan("task 0", &[scene(&[])]).is_none());
 }
 
 #[test]
@@ -94,8 +111,7 @@ fn images_that_say_nothing_give_no_landmarks() {
     let mut alike = |count: usize| -> Vec<Shown> {
         let of = |_| {
             let (_, targets) = shown(0, &mut generator);
-            let picture = Picture::new(&scene(&[([40.0, 40.0], [230.0, 40.0, 40.0])]));
-            Shown { instruction: "pick".to_owned(), program: "pick".to_owned(), picture, targets }
+            demonstration("pick", &scene(&[([40.0, 40.0], [230.0, 40.0, 40.0])]), &targets)
         };
         (0..count).map(of).collect()
     };
@@ -121,11 +137,11 @@ fn landmarks_are_read_as_they_were_written_and_damaged_ones_are_refused() {
     let error = refused(&landmarks, &|_, images| images[1].truncate(5));
     assert!(error.contains("an image has another size") && error.contains("train it again"), "{error}");
     let error = refused(&landmarks, &|_, images| drop(images.pop()));
-    assert!(error.contains("not one image for each task"), "{error}");
-    let error = refused(&landmarks, &|record, _| record.tasks[0].windows[0] = 1_000_000);
-    assert!(error.contains("windows that are not there"), "{error}");
-    let error = refused(&landmarks, &|record, _| record.tasks[0].demonstrations[0].followed[0].push(999));
-    assert!(error.contains("windows that are not there"), "{error}");
+    assert!(error.contains("not one image for each demonstration"), "{error}");
+    let error = refused(&landmarks, &|record, _| record.tasks[0].demonstrations[0].followed[0].push(1_000_000));
+    assert!(error.contains("a target or a window that cannot be"), "{error}");
+    let error = refused(&landmarks, &|record, _| record.tasks[0].demonstrations[0].targets[0].truncate(2));
+    assert!(error.contains("a target or a window that cannot be"), "{error}");
     std::fs::remove_file(folder.path().join(IMAGES)).unwrap();
     assert!(Landmarks::load(folder.path()).is_err());
 }

@@ -21,7 +21,7 @@ const ACROSS: usize = (SIDE - SIZE) / STRIDE + 1;
 /// Windows of an image.
 pub(super) const WINDOWS: usize = ACROSS * ACROSS;
 
-/// The most pixels that a displacement may have.
+/// The most pixels from a first guess to where a window is found.
 const FARTHEST: f32 = 5.0;
 
 /// Gauss–Newton steps.
@@ -33,9 +33,50 @@ const FLATNESS: f32 = 3e-4;
 /// Weights of the blur that comes first, in pixels from the middle: a deviation of one pixel.
 const BLUR: [f32; 4] = [0.399, 0.242, 0.054, 0.0045];
 
-/// An image of [`SIDE`] pixels on a side, slightly blurred, with values from 0 to 1.
+/// An image at one resolution, slightly blurred, with values from 0 to 1.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Picture(Vec<f32>);
+struct Level {
+    side: usize,
+    pixels: Vec<f32>,
+}
+
+impl Level {
+    fn new(sharp: &[f32], side: usize) -> Level {
+        Level { side, pixels: blurred(&blurred(sharp, 3, side), 3 * side, side) }
+    }
+
+    /// The same with half as many pixels on a side, each the mean of four.
+    fn halved(&self) -> Level {
+        let (side, row) = (self.side / 2, self.side * 3);
+        let mean = |at: usize| {
+            let (x, y, colour) = (at / 3 % side, at / 3 / side, at % 3);
+            let corner = 2 * y * row + 6 * x + colour;
+            (self.pixels[corner] + self.pixels[corner + 3] + self.pixels[corner + row] + self.pixels[corner + row + 3])
+                / 4.0
+        };
+        Level::new(&(0..side * side * 3).map(mean).collect::<Vec<f32>>(), side)
+    }
+
+    /// The colour at a place between pixels; beyond the edge it is that of the edge.
+    fn at(&self, x: f32, y: f32) -> [f32; 3] {
+        let most = self.side as f32 - 1.001;
+        let (x, y) = (x.clamp(0.0, most), y.clamp(0.0, most));
+        let (left, top) = (x as usize, y as usize);
+        let (right, down) = (x - left as f32, y - top as f32);
+        let corner = (top * self.side + left) * 3;
+        let row = &self.pixels[corner..corner + 6];
+        let below = &self.pixels[corner + self.side * 3..corner + self.side * 3 + 6];
+        std::array::from_fn(|colour| {
+            let along = |row: &[f32]| row[colour] + right * (row[colour + 3] - row[colour]);
+            let (upper, lower) = (along(row), along(below));
+            upper + down * (lower - upper)
+        })
+    }
+}
+
+/// An image of [`SIDE`] pixels on a side, and the same with half as many.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Picture([Level; 2]);
 
 impl Picture {
     /// A camera's image as bytes, [`SIDE`] pixels on a side.
@@ -46,34 +87,19 @@ impl Picture {
     /// An image that [`Picture::of`] made.
     pub(super) fn new(bytes: &[u8]) -> Picture {
         let sharp: Vec<f32> = bytes.iter().map(|level| f32::from(*level) / 255.0).collect();
-        Picture(blurred(&blurred(&sharp, 3), 3 * SIDE))
+        let whole = Level::new(&sharp, SIDE);
+        Picture([whole.halved(), whole])
     }
 
     /// The same for bytes of a file; `None` if they are of another size.
     pub(super) fn of_bytes(bytes: &[u8]) -> Option<Picture> {
         (bytes.len() == SIDE * SIDE * 3).then(|| Picture::new(bytes))
     }
-
-    /// The colour at a place between pixels; beyond the edge it is that of the edge.
-    fn at(&self, x: f32, y: f32) -> [f32; 3] {
-        let most = SIDE as f32 - 1.001;
-        let (x, y) = (x.clamp(0.0, most), y.clamp(0.0, most));
-        let (left, top) = (x as usize, y as usize);
-        let (right, down) = (x - left as f32, y - top as f32);
-        let corner = (top * SIDE + left) * 3;
-        let row = &self.0[corner..corner + 6];
-        let below = &self.0[corner + SIDE * 3..corner + SIDE * 3 + 6];
-        std::array::from_fn(|colour| {
-            let along = |row: &[f32]| row[colour] + right * (row[colour + 3] - row[colour]);
-            let (upper, lower) = (along(row), along(below));
-            upper + down * (lower - upper)
-        })
-    }
 }
 
 /// Blurs along one direction, in which neighbours are `step` numbers apart.
-fn blurred(values: &[f32], step: usize) -> Vec<f32> {
-    let line = step * SIDE;
+fn blurred(values: &[f32], step: usize, side: usize) -> Vec<f32> {
+    let line = step * side;
     let sum: f32 = BLUR[0] + 2.0 * BLUR[1..].iter().sum::<f32>();
     let mut out = vec![0.0; values.len()];
     for (at, out) in out.iter_mut().enumerate() {
@@ -81,7 +107,7 @@ fn blurred(values: &[f32], step: usize) -> Vec<f32> {
         let value = |place: usize| values[first + place * step];
         *out = BLUR[0] / sum * value(place);
         for (off, weight) in BLUR.iter().enumerate().skip(1) {
-            *out += weight / sum * (value(place.saturating_sub(off)) + value((place + off).min(SIDE - 1)));
+            *out += weight / sum * (value(place.saturating_sub(off)) + value((place + off).min(side - 1)));
         }
     }
     out
@@ -92,9 +118,12 @@ pub(super) fn middle(number: usize) -> [f32; 2] {
     [number % ACROSS, number / ACROSS].map(|place| (place * STRIDE + SIZE / 2) as f32 - 0.5)
 }
 
-/// A window of a reference image.
-pub(super) struct Window {
-    /// The middle, in pixels.
+/// A window of a reference image: in its middle at full resolution, and around that at half of it.
+pub(super) struct Window([Patch; 2]);
+
+/// A window at one resolution.
+struct Patch {
+    /// The middle, in pixels of the resolution.
     middle: [f32; 2],
     /// The colours of its pixels, and their gradients to the right and down, which have a mean of zero.
     pixels: Vec<[f32; 3]>,
@@ -148,7 +177,24 @@ fn dot(one: &[f32; 3], other: &[f32; 3]) -> f32 {
 impl Window {
     /// A window of a reference image, by its number below [`WINDOWS`].
     pub(super) fn new(reference: &Picture, number: usize) -> Window {
-        let middle = middle(number);
+        let whole = middle(number);
+        // The middle of a pixel of half the resolution is between four.
+        let half = whole.map(|place| (place - 0.5) / 2.0);
+        let [coarse, fine] = &reference.0;
+        Window([Patch::new(coarse, half), Patch::new(fine, whole)])
+    }
+
+    /// Where it is in another image: near its own place, or near where its surroundings are, whichever looks more alike.
+    pub(super) fn find(&self, picture: &Picture) -> Found {
+        let ([coarse, fine], Window([around, own])) = (&picture.0, self);
+        let far = around.find(coarse, [0.0; 2]).shift.map(|pixels| 2.0 * pixels);
+        let (near, other) = (own.find(fine, [0.0; 2]), own.find(fine, far));
+        if other.left < near.left { other } else { near }
+    }
+}
+
+impl Patch {
+    fn new(reference: &Level, middle: [f32; 2]) -> Patch {
         let weights: Vec<f32> = places().map(|(_, weight)| weight).collect();
         let seen = |right: f32, down: f32| -> Vec<[f32; 3]> {
             places().map(|([x, y], _)| reference.at(middle[0] + x + right, middle[1] + y + down)).collect()
@@ -173,11 +219,11 @@ impl Window {
         let mut own = pixels.clone();
         centred(&mut own, &weights);
         let gradients = across.into_iter().zip(down).map(|(across, down)| [across, down]).collect();
-        Window { middle, pixels, gradients, inverse, contrast: sum(&own, &own) + flat }
+        Patch { middle, pixels, gradients, inverse, contrast: sum(&own, &own) + flat }
     }
 
-    /// Where it is in another image.
-    pub(super) fn find(&self, picture: &Picture) -> Found {
+    /// Where it is in another image, not far from a first guess.
+    fn find(&self, picture: &Level, guess: [f32; 2]) -> Found {
         let places: Vec<([f32; 2], f32)> = places().collect();
         let weights: Vec<f32> = places.iter().map(|(_, weight)| *weight).collect();
         let off = |shift: [f32; 2]| {
@@ -192,7 +238,7 @@ impl Window {
             centred(&mut off, &weights);
             off
         };
-        let mut shift = [0.0_f32; 2];
+        let mut shift = guess;
         for _ in 0..STEPS {
             let mut slope = [0.0_f32; 2];
             for ((off, gradients), weight) in off(shift).iter().zip(&self.gradients).zip(&weights) {
@@ -200,8 +246,8 @@ impl Window {
                     *slope += weight * dot(off, gradient);
                 }
             }
-            for (shift, row) in shift.iter_mut().zip(&self.inverse) {
-                *shift = (*shift - row[0] * slope[0] - row[1] * slope[1]).clamp(-FARTHEST, FARTHEST);
+            for ((shift, guess), row) in shift.iter_mut().zip(guess).zip(&self.inverse) {
+                *shift = (*shift - row[0] * slope[0] - row[1] * slope[1]).clamp(guess - FARTHEST, guess + FARTHEST);
             }
         }
         let left: f32 = off(shift).iter().zip(&weights).map(|(off, weight)| weight * dot(off, off)).sum();

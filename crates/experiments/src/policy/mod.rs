@@ -36,8 +36,8 @@ use models::{EyeConfig, Look, Scales, Widths, WorldModel};
 use serde_json::Value;
 use skills::Position;
 
-pub use self::execution::{Emission, Executor};
 use self::execution::{Body, Execution, Need, Plan, Rhythm};
+pub use self::execution::{Emission, Executor};
 use self::files::{folder, world};
 pub use self::record::{POLICY, PolicyRecord, TaskRecord};
 pub use self::tongue::Refusal;
@@ -595,8 +595,7 @@ fn seen_plan(
     if written.len() != plan.targets.len() {
         return Ok(None);
     }
-    let moves: Vec<(&[f64], &[f64])> =
-        written.into_iter().zip(plan.targets.iter().map(Vec::as_slice)).collect();
+    let moves: Vec<(&[f64], &[f64])> = written.into_iter().zip(plan.targets.iter().map(Vec::as_slice)).collect();
     tongue.replace_poses(&mut pieces, &moves);
     Ok(Some(pieces))
 }
