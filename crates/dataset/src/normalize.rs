@@ -88,7 +88,7 @@ impl Normalization {
 
     /// The same with one scale for neighbouring places that are in one unit, such as pixels: the root of their mean square. A
     /// place that hardly changes then stays small, where a scale of its own would turn its noise into a signal. Places that
-    /// never change, whose scale is 1, do not count. `widths` says how many places each unit has.
+    /// never change, whose scale is 1, count as zero. `widths` says how many places each unit has.
     pub fn with_shared_scales(mut self, widths: impl IntoIterator<Item = usize>) -> Normalization {
         let mut rest = self.scale.as_mut_slice();
         for width in widths {
@@ -187,7 +187,7 @@ mod tests {
     fn places_in_one_unit_share_a_scale() {
         let own = Normalization { scale: vec![3.0, 1.0, 4.0, 2.0, 7.0], ..Normalization::identity(5) };
         let shared = own.clone().with_shared_scales([3, 1]);
-        let mean = (25.0_f32 / 3.0).sqrt();
+        let mean = (25.0_f64 / 3.0).sqrt() as f32;
         assert_eq!(shared.scale, [mean, mean, mean, 2.0, 7.0]);
         assert_eq!(shared.offset, own.offset);
         assert_eq!(own.clone().with_shared_scales([1; 9]), own);

@@ -471,6 +471,11 @@ mod tests {
     }
 
     #[test]
+    fn a_hidden_image_is_mid_grey_everywhere() {
+        assert!(seen(&square(10, 12), &Look::HIDDEN).iter().all(|value| *value == 0.0));
+    }
+
+    #[test]
     fn the_number_of_weights_is_what_the_settings_say() {
         for config in [SMALL, EyeConfig { keypoints: 0, ..SMALL }, EyeConfig { grid: 0, stages: 1, ..SMALL }] {
             let mut parameters = Parameters::new(&Device::Cpu, Precision::F32, 0);

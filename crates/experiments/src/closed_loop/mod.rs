@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::report::{Latency, LoopReport, TaskScore, Totals, markdown};
 use crate::error::{Error, Result};
+use crate::landmarks::LANDMARKS;
 use crate::policy::{Emission, Executor, POLICY};
 
 /// The folder of evaluations in the directory of a run.
@@ -192,14 +193,14 @@ pub fn file_hash(path: &Path) -> Result<String> {
     Ok(blake3::hash(&fs::read(path).map_err(Error::file(path))?).to_hex()[..32].to_owned())
 }
 
-/// Trained models below a directory; checkpoints of a training are not part of the policy.
+/// Trained models and landmarks below a directory; checkpoints of a training are not part of the policy.
 fn model_files(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder).map_err(Error::file(folder))? {
         let path = entry.map_err(Error::file(folder))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         match path.is_dir() {
             true if name != "checkpoints" && name != CLOSED_LOOP => model_files(&path, found)?,
-            false if name.ends_with(".safetensors") => found.push(path),
+            false if name.ends_with(".safetensors") || LANDMARKS.contains(&name.as_str()) => found.push(path),
             _ => {}
         }
     }
@@ -235,6 +236,9 @@ mod tests {
         write("closed_loop/libero_goal.json", "{}");
         assert_eq!(fingerprint(folder.path()).unwrap(), first);
         write("wake/decoder/model.safetensors", "c");
-        assert_ne!(fingerprint(folder.path()).unwrap(), first);
+        let second = fingerprint(folder.path()).unwrap();
+        assert_ne!(second, first);
+        write("wake/landmarks.json", "{}");
+        assert_ne!(fingerprint(folder.path()).unwrap(), second);
     }
 }

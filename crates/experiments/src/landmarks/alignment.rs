@@ -24,7 +24,8 @@ pub(super) fn aligned(own: &[Place], other: &[Place], skip: f64) -> Vec<usize> {
         costs = next;
         ways.push(way);
     }
-    let mut at = (0..other.len()).min_by(|a, b| costs[*a].total_cmp(&costs[*b])).unwrap_or(0);
+    let whole = |at: usize| costs[at] + skip * (other.len() - 1 - at) as f64;
+    let mut at = (0..other.len()).min_by(|a, b| whole(*a).total_cmp(&whole(*b))).unwrap_or(0);
     let mut found = vec![at];
     for way in ways.iter().rev() {
         at = way[at];

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
+use skills::SkillCall;
 
 use super::alignment::aligned;
 use super::windows::{Picture, WINDOWS, Window, middle};
-use super::{DemonstrationRecord, Place, TaskRecord, distance};
+use super::{DemonstrationRecord, Place, Target, TaskRecord, distance};
 
 /// Fewer other demonstrations cannot tell which window belongs to a target.
 const OTHERS: usize = 2;
@@ -14,8 +15,8 @@ const OTHERS: usize = 2;
 /// Windows of each target that are tried as the camera's matrix.
 const TRIED: usize = 4;
 
-/// Displacements are noisy by about this squared deviation, in pixels.
-const SHIFT_NOISE: f64 = 0.3;
+/// Displacements are noisy by about this squared deviation, in pixels; it keeps the matrix finite where hardly anything moves.
+const SHIFT_NOISE: f64 = 0.075;
 
 /// Errors below this share of the spread are as good as none.
 const EXACT: f64 = 0.08;
@@ -45,13 +46,15 @@ pub(super) struct Shown {
     pub(super) motion: String,
     /// The image at its start.
     pub(super) image: Vec<u8>,
-    /// Where it leads the arm, one after the other, all numbers.
-    pub(super) targets: Vec<Vec<f64>>,
+    /// The same as calls.
+    pub(super) calls: Vec<SkillCall>,
+    /// Where they lead the arm, one after the other.
+    pub(super) targets: Vec<Target>,
 }
 
 impl Shown {
     fn places(&self) -> Vec<Place> {
-        self.targets.iter().map(|target| [target[0], target[1], target[2]]).collect()
+        self.targets.iter().map(|target| target.place).collect()
     }
 }
 
@@ -84,12 +87,12 @@ impl Sample<'_> {
 }
 
 /// A target of a demonstration, in all others.
-struct Target<'a> {
+struct Sampled<'a> {
     place: Place,
     samples: Vec<Sample<'a>>,
 }
 
-impl Target<'_> {
+impl Sampled<'_> {
     /// What a window leaves: the sum of logarithms of squared errors. A demonstration that goes about it in another way is an
     /// outlier that counts no more than a large error.
     fn left(&self, jacobian: &[[f32; 2]; 3], window: usize, exact: f32) -> f32 {
@@ -144,7 +147,7 @@ impl Moments {
 
     /// The matrix with the least squared error, where displacements have noise.
     fn solved(&self) -> [[f64; 2]; 3] {
-        let noise = SHIFT_NOISE * self.weight / 4.0 + f64::MIN_POSITIVE;
+        let noise = SHIFT_NOISE * self.weight + f64::MIN_POSITIVE;
         let [[xx, xy], [_, yy]] = self.shifts;
         let (xx, yy) = (xx + noise, yy + noise);
         let determinant = xx * yy - xy * xy;
@@ -197,14 +200,14 @@ impl Task {
     }
 
     /// The targets of a member, each in all others.
-    fn targets(&self, member: usize) -> Vec<Target<'_>> {
+    fn targets(&self, member: usize) -> Vec<Sampled<'_>> {
         let sample = |at: usize, other: usize| {
             let (own, there) = (&self.places[member][at], &self.places[other][self.matched[member][other][at]]);
             let off = std::array::from_fn(|axis| (there[axis] - own[axis]) as f32);
             Sample { off, shifts: &self.shifts[member][other] }
         };
         let others: Vec<usize> = (0..self.members.len()).filter(|other| *other != member).collect();
-        let of = |at: usize| Target {
+        let of = |at: usize| Sampled {
             place: self.places[member][at],
             samples: others.iter().map(|other| sample(at, *other)).collect(),
         };
@@ -221,9 +224,9 @@ impl Task {
 
     fn record(&self, shown: &[Shown], jacobian: &[[f64; 2]; 3], view: &View, exact: f32) -> TaskRecord {
         let demonstrations = (0..self.members.len()).into_par_iter().map(|member| {
-            let Shown { motion, targets, .. } = &shown[self.members[member]];
+            let Shown { motion, calls, targets, .. } = &shown[self.members[member]];
             let followed = self.targets(member).iter().map(|target| target.followed(jacobian, view, exact)).collect();
-            DemonstrationRecord { motion: motion.clone(), targets: targets.clone(), followed }
+            DemonstrationRecord { motion: motion.clone(), calls: calls.clone(), targets: targets.clone(), followed }
         });
         let Shown { instruction, program, .. } = &shown[self.members[0]];
         TaskRecord {
@@ -234,7 +237,7 @@ impl Task {
     }
 }
 
-impl Target<'_> {
+impl Sampled<'_> {
     /// The windows that it moves with; none if they do not help.
     fn followed(&self, jacobian: &[[f64; 2]; 3], view: &View, exact: f32) -> Vec<usize> {
         let (jacobian, seen) = (single(jacobian), view.of(&self.place));
@@ -266,9 +269,9 @@ pub(super) fn fit(shown: &[Shown]) -> Option<Fitted> {
     let spread = distances.get(distances.len() / 2).copied().filter(|spread| *spread > 1e-9)?;
 
     let exact = (EXACT * spread).powi(2) as f32;
-    let typical: Vec<Target<'_>> = tasks.iter().flat_map(|task| task.targets(task.typical())).collect();
+    let typical: Vec<Sampled<'_>> = tasks.iter().flat_map(|task| task.targets(task.typical())).collect();
     let members = |task| (0..Task::count(task)).flat_map(|member| Task::targets(task, member));
-    let targets: Vec<Target<'_>> = tasks.iter().flat_map(members).collect();
+    let targets: Vec<Sampled<'_>> = tasks.iter().flat_map(members).collect();
     let (jacobian, score) = camera(&typical, &targets, exact)?;
     let view = view(&targets, &jacobian, exact)?;
     let images = tasks.iter().flat_map(|task| &task.members).map(|at| shown[*at].image.clone()).collect();
@@ -278,8 +281,8 @@ pub(super) fn fit(shown: &[Shown]) -> Option<Fitted> {
 
 /// The camera's matrix, and its score: the one that explains the most targets, each by its best window. Candidates are those that
 /// explain a single target of a typical demonstration (as in RANSAC); the best is then fitted to all targets again.
-fn camera(typical: &[Target<'_>], targets: &[Target<'_>], exact: f32) -> Option<([[f64; 2]; 3], f64)> {
-    let score_of = |targets: &[Target<'_>], jacobian: &[[f64; 2]; 3]| -> f64 {
+fn camera(typical: &[Sampled<'_>], targets: &[Sampled<'_>], exact: f32) -> Option<([[f64; 2]; 3], f64)> {
+    let score_of = |targets: &[Sampled<'_>], jacobian: &[[f64; 2]; 3]| -> f64 {
         let best = targets.par_iter().map(|target| f64::from(target.best(&single(jacobian), exact).1));
         // Summed in order, so that the same data give the same landmarks on any number of cores.
         best.collect::<Vec<f64>>().into_iter().sum()
@@ -337,7 +340,7 @@ impl View {
 
 /// Where the camera sees targets, by those that one window is clear about; `None` if there are too few of them. Windows that are
 /// clear by chance are far from the others' map and count little.
-fn view(targets: &[Target<'_>], jacobian: &[[f64; 2]; 3], exact: f32) -> Option<View> {
+fn view(targets: &[Sampled<'_>], jacobian: &[[f64; 2]; 3], exact: f32) -> Option<View> {
     let clear = targets.iter().filter_map(|target| {
         let (window, left) = target.best(&single(jacobian), exact);
         let gained = f64::from(target.unseen(exact) - left);

@@ -2,7 +2,7 @@
 //!
 //! From a few demonstrations an emitter learns which skills a task needs and about where they lead, but not how a target moves
 //! with an object: a network that remembers its demonstrations explains their targets as well as one that looks. Landmarks
-//! measure what it would guess. At the start of an episode, a window of a demonstration's image shows the same thing as some
+//! measure what such a network would have to guess. At the start of an episode, a window of a demonstration's image shows the same thing as some
 //! window of the image now, which is found to a fraction of a pixel. Then
 //!
 //! ```text
@@ -41,14 +41,17 @@ use crate::error::{Error, Result};
 use crate::prepared::Prepared;
 use crate::run_dir::{read_json, write_json, write_text};
 
-/// The file in the directory of a run, and the images that belong to it.
+/// The file in the directory of a policy, and the images that belong to it.
 const FILE: &str = "landmarks.json";
 const IMAGES: &str = "landmarks.rgb";
 
-/// A window of which more is different, as a share of its contrast, shows something else.
+/// The files of the landmarks.
+pub(crate) const LANDMARKS: [&str; 2] = [FILE, IMAGES];
+
+/// A window shows something else if more than this share of its contrast is unexplained.
 const OTHER: f32 = 0.5;
 
-/// Predictions of other demonstrations count by how near they are, with a deviation of so many spreads of a target.
+/// The deviation, in spreads of a target, with which predictions of other demonstrations count by how near they are.
 const NEAR: f64 = 1.0;
 
 /// Where something is.
@@ -87,22 +90,33 @@ struct TaskRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DemonstrationRecord {
-    /// Its motion as a program, with the library.
+    /// Its motion as a program, with the library and on its grid.
     motion: String,
-    /// Where its calls lead the arm, all numbers.
-    targets: Vec<Vec<f64>>,
+    /// The same as calls with exact targets.
+    calls: Vec<SkillCall>,
+    /// Where calls lead the arm: the call, its argument, and the place.
+    targets: Vec<Target>,
     /// For each target the windows that it moves with; none if nothing predicts it.
     followed: Vec<Vec<usize>>,
 }
 
-/// A program for what an image shows.
+/// A place that a call leads the arm to.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Target {
+    call: usize,
+    argument: usize,
+    place: Place,
+}
+
+/// What to do about what an image shows.
 pub(crate) struct SeenPlan<'a> {
     /// The program of the task.
     pub(crate) task: &'a str,
-    /// The program of a demonstration's motion.
+    /// The program of a demonstration's motion, with its own targets.
     pub(crate) motion: &'a str,
-    /// Where its calls must lead the arm instead.
-    pub(crate) targets: Vec<Vec<f64>>,
+    /// Its calls, with targets where the image shows them.
+    pub(crate) calls: Vec<SkillCall>,
 }
 
 /// The landmarks of a dataset.
@@ -116,7 +130,7 @@ pub(crate) struct Landmarks {
 
 impl Landmarks {
     /// Those of the demonstrations that a policy learns from, whose programs are `written`; `None` if the robot has no arm with
-    /// positions, if no camera sees what targets depend on, or if images are too small.
+    /// positions or more than one, if no camera sees what targets depend on, or if images are too small.
     pub(crate) fn of(
         prepared: &Prepared,
         demonstrations: &Demonstrations,
@@ -147,7 +161,8 @@ impl Landmarks {
                     program: print(&corpus.store, corpus.tasks[*at]),
                     motion: motion.unwrap_or_default(),
                     image: Picture::of(frame),
-                    targets: targets(&corpus.alphabet.skills, &calls, group).into_iter().map(<[f64]>::to_vec).collect(),
+                    targets: targets(&corpus.alphabet.skills, &calls, group),
+                    calls,
                 });
             }
             let fitted = fit(&shown).filter(|own| best.as_ref().is_none_or(|(_, best)| own.score < best.score));
@@ -174,7 +189,7 @@ impl Landmarks {
             for (one, image) in task.demonstrations.iter().zip(&mut own) {
                 let picture = Picture::of_bytes(image).ok_or_else(|| wrong("an image has another size"))?;
                 if !one.is_whole() {
-                    return Err(wrong("a demonstration has a target or a window that cannot be"));
+                    return Err(wrong("a target or a window of a demonstration is not valid"));
                 }
                 let used: BTreeSet<usize> = one.followed.iter().flatten().copied().collect();
                 of_task.push(used.into_iter().map(|number| (number, Window::new(&picture, number))).collect());
@@ -202,15 +217,10 @@ impl Landmarks {
         Landmarks::new(record, images).map(Some)
     }
 
-    /// The group whose targets move, by its place in the layout of the robot.
-    pub(crate) fn group(&self) -> usize {
-        self.record.group
-    }
-
-    /// The program for what the cameras show when an episode begins; `None` if the instruction is new, or if nothing looks like
-    /// any demonstration of it.
+    /// What to do about what the cameras show when an episode begins; `None` if the instruction is new, or if nothing looks like
+    /// any demonstration of it. Case and punctuation of instructions do not matter.
     pub(crate) fn plan(&self, instruction: &str, images: &[Frame]) -> Option<SeenPlan<'_>> {
-        let task = self.record.tasks.iter().position(|task| task.instruction == instruction)?;
+        let task = self.record.tasks.iter().position(|task| same_words(&task.instruction, instruction))?;
         let picture = Picture::new(&Picture::of(images.get(self.record.camera)?));
         let TaskRecord { program, demonstrations, .. } = &self.record.tasks[task];
         let found: Vec<Vec<Seen>> = demonstrations
@@ -222,29 +232,43 @@ impl Landmarks {
                 one.seen(&found, &self.record.jacobian)
             })
             .collect();
-        let likeness = |at: &usize| -> f64 { found[*at].iter().map(|seen| seen.unlike).sum::<f64>() };
-        let is_known = |at: &usize| found[*at].iter().any(|seen| seen.is_seen);
-        let best = (0..found.len()).filter(is_known).min_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
+        let likeness = |at: &usize| unlike(&found[*at]).unwrap_or(f64::INFINITY);
+        let known = (0..found.len()).filter(|at| unlike(&found[*at]).is_some());
+        let best = known.min_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
         let own: Vec<Place> = found[best].iter().map(|seen| seen.place).collect();
         // What other demonstrations say about the same target counts by how near it is.
         let mut sums: Vec<(f64, Place)> = own.iter().map(|place| (1.0, *place)).collect();
         let others = found.iter().enumerate().filter(|(other, _)| *other != best);
-        for (_, found) in others {
-            let places: Vec<Place> = found.iter().map(|seen| seen.place).collect();
+        for (_, other) in others {
+            let places: Vec<Place> = other.iter().map(|seen| seen.place).collect();
             let matched = aligned(&own, &places, fit::skip(&places));
-            for ((at, own), (count, sum)) in matched.into_iter().zip(&own).zip(&mut sums) {
-                let near = (-0.5 * (distance(&places[at], own) / (NEAR * self.record.spread)).powi(2)).exp();
+            for ((at, seen), (count, sum)) in matched.into_iter().zip(&found[best]).zip(&mut sums) {
+                // A place that did not move says nothing about one that did.
+                if seen.is_seen && !other[at].is_seen {
+                    continue;
+                }
+                let near = (-0.5 * (distance(&places[at], &seen.place) / (NEAR * self.record.spread)).powi(2)).exp();
                 *count += near;
                 sum.iter_mut().zip(places[at]).for_each(|(sum, place)| *sum += near * place);
             }
         }
         let one = &demonstrations[best];
-        let mut targets = one.targets.clone();
-        for (numbers, (count, sum)) in targets.iter_mut().zip(sums) {
-            numbers.iter_mut().zip(sum).for_each(|(number, sum)| *number = sum / count);
+        let mut calls = one.calls.clone();
+        for (Target { call, argument, .. }, (count, sum)) in one.targets.iter().zip(sums) {
+            if let Argument::To(numbers) = &mut calls[*call].arguments[*argument] {
+                numbers.iter_mut().zip(sum).for_each(|(number, sum)| *number = sum / count);
+            }
         }
-        Some(SeenPlan { task: program, motion: &one.motion, targets })
+        Some(SeenPlan { task: program, motion: &one.motion, calls })
     }
+}
+
+/// How different a demonstration's windows look now, in the mean; `None` if fewer than half of its targets that have windows are
+/// found.
+fn unlike(found: &[Seen]) -> Option<f64> {
+    let looked: Vec<f64> = found.iter().filter_map(|seen| seen.unlike).collect();
+    let seen = found.iter().filter(|seen| seen.is_seen).count();
+    (seen > 0 && 2 * seen >= looked.len()).then(|| looked.iter().sum::<f64>() / looked.len() as f64)
 }
 
 /// What an image says about a target of a demonstration.
@@ -253,24 +277,29 @@ struct Seen {
     place: Place,
     /// Whether a window of it was found.
     is_seen: bool,
-    /// How different it looks: what is left of its windows' contrast, and how far they have moved, as a share of the most.
-    unlike: f64,
+    /// How different its windows look, in the mean; `None` if it has none.
+    unlike: Option<f64>,
 }
 
 impl DemonstrationRecord {
-    /// Whether everything in it can be.
+    /// Whether its lists have matching lengths, and its targets and windows exist.
     fn is_whole(&self) -> bool {
+        let is_there = |target: &Target| {
+            let argument = self.calls.get(target.call).and_then(|call| call.arguments.get(target.argument));
+            matches!(argument, Some(Argument::To(numbers)) if numbers.len() >= 3)
+        };
         self.followed.len() == self.targets.len()
-            && self.targets.iter().all(|target| target.len() >= 3)
+            && self.targets.iter().all(is_there)
             && self.followed.iter().flatten().all(|window| *window < WINDOWS)
     }
 
     /// Its targets in an image in which its windows were found. One without windows stays where it is.
     fn seen(&self, found: &BTreeMap<usize, Found>, jacobian: &[[f64; 2]; 3]) -> Vec<Seen> {
-        let of = |(target, followed): (&Vec<f64>, &Vec<usize>)| {
-            let there = [target[0], target[1], target[2]];
+        let of = |(target, followed): (&Target, &Vec<usize>)| {
+            let there = target.place;
             let own: Vec<&Found> = followed.iter().filter_map(|window| found.get(window)).collect();
-            let unlike = own.iter().map(|found| found.unlike()).sum::<f64>() / own.len().max(1) as f64;
+            let sum: f64 = own.iter().map(|found| found.unlike()).sum();
+            let unlike = (!own.is_empty()).then(|| sum / own.len() as f64);
             let seen = own.iter().filter(|found| found.left < OTHER).map(|found| found.shift.map(f64::from));
             match fit::mean(&seen.collect::<Vec<_>>()) {
                 Some(moved) => Seen { place: fit::led(jacobian, &there, moved), is_seen: true, unlike },
@@ -281,20 +310,33 @@ impl DemonstrationRecord {
     }
 }
 
+fn same_words(one: &str, other: &str) -> bool {
+    let words = |text: &str| -> Vec<String> {
+        let parts = text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
+        parts.map(str::to_lowercase).collect()
+    };
+    words(one) == words(other)
+}
+
 /// The one group of the robot whose targets are places; `None` if there is none or more than one.
 fn arm(layout: &ActionLayout) -> Option<usize> {
     let mut arms = (0..layout.groups.len()).filter(|at| matches!(layout.groups[*at].space, Space::Pose(_)));
     arms.next().filter(|at| arms.next().is_none() && layout.groups[*at].dims() >= 3)
 }
 
-/// The targets of a group in calls that are places, all numbers.
-pub(crate) fn targets<'a>(skills: &[Skill], calls: &'a [SkillCall], group: usize) -> Vec<&'a [f64]> {
-    let of_call = |call: &'a SkillCall| {
-        let groups = skills.get(call.skill.0).map_or(&[][..], |skill| &skill.arguments);
-        groups.iter().zip(&call.arguments).filter_map(move |(of, value)| match value {
-            Argument::To(numbers) if *of == group && numbers.len() >= 3 => Some(numbers.as_slice()),
-            _ => None,
-        })
-    };
-    calls.iter().flat_map(of_call).collect()
+/// The places that calls lead a group to.
+fn targets(skills: &[Skill], calls: &[SkillCall], group: usize) -> Vec<Target> {
+    let mut found = Vec::new();
+    for (call, made) in calls.iter().enumerate() {
+        let groups = skills.get(made.skill.0).map_or(&[][..], |skill| &skill.arguments);
+        for (argument, (of, value)) in groups.iter().zip(&made.arguments).enumerate() {
+            match value {
+                Argument::To(numbers) if *of == group && numbers.len() >= 3 => {
+                    found.push(Target { call, argument, place: [numbers[0], numbers[1], numbers[2]] });
+                }
+                _ => {}
+            }
+        }
+    }
+    found
 }

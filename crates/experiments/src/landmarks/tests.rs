@@ -3,6 +3,7 @@
 use dataset::Frame;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
+use skills::SkillId;
 
 use super::fit::{Fitted, Shown, fit};
 use super::windows::Picture;
@@ -50,13 +51,17 @@ fn fitted(generator: &mut ChaCha8Rng) -> Fitted {
     fit(&all).unwrap()
 }
 
-fn demonstration(instruction: &str, image: &Frame, targets: &[Place]) -> Shown {
+fn demonstration(instruction: &str, image: &Frame, places: &[Place]) -> Shown {
+    let to = |place: &Place| Argument::To([place.as_slice(), &[0.1, 0.2, 0.3]].concat());
+    let calls = places.iter().map(|place| SkillCall { skill: SkillId(0), arguments: vec![to(place)] });
+    let targets = places.iter().enumerate().map(|(call, place)| Target { call, argument: 0, place: *place });
     Shown {
         instruction: instruction.to_owned(),
         program: format!("program of {instruction}"),
         motion: format!("motion of {instruction}"),
         image: Picture::of(image),
-        targets: targets.iter().map(|place| [place.as_slice(), &[0.1, 0.2, 0.3]].concat()).collect(),
+        calls: calls.collect(),
+        targets: targets.collect(),
     }
 }
 
@@ -82,7 +87,7 @@ fn the_camera_is_found_and_targets_move_with_what_is_seen() {
                 (&*format!("program of task {task}"), &*format!("motion of task {task}"))
             );
             for (at, middle) in SCENES[task].map(place).iter().enumerate() {
-                let found = &plan.targets[at];
+                let Argument::To(found) = &plan.calls[at].arguments[0] else { panic!("a target is a place") };
                 // What is known without looking is where things are on average.
                 before += distance(middle, &targets[at]);
                 after += distance(&[found[0], found[1], found[2]], &targets[at]);
@@ -100,6 +105,7 @@ fn a_new_instruction_and_a_scene_without_anything_known_have_no_plan() {
     let landmarks = landmarks(&mut generator);
     let image = shown(0, &mut generator).0;
     assert!(landmarks.plan("task 0", std::slice::from_ref(&image)).is_some());
+    assert!(landmarks.plan("Task 0.", std::slice::from_ref(&image)).is_some(), "case and punctuation do not matter");
     assert!(landmarks.plan("another task", std::slice::from_ref(&image)).is_none());
     assert!(landmarks.plan("task 0", &[]).is_none());
     assert!(landmarks.plan("task 0", &[scene(&[])]).is_none());
@@ -139,9 +145,9 @@ fn landmarks_are_read_as_they_were_written_and_damaged_ones_are_refused() {
     let error = refused(&landmarks, &|_, images| drop(images.pop()));
     assert!(error.contains("not one image for each demonstration"), "{error}");
     let error = refused(&landmarks, &|record, _| record.tasks[0].demonstrations[0].followed[0].push(1_000_000));
-    assert!(error.contains("a target or a window that cannot be"), "{error}");
-    let error = refused(&landmarks, &|record, _| record.tasks[0].demonstrations[0].targets[0].truncate(2));
-    assert!(error.contains("a target or a window that cannot be"), "{error}");
+    assert!(error.contains("a target or a window of a demonstration is not valid"), "{error}");
+    let error = refused(&landmarks, &|record, _| record.tasks[0].demonstrations[0].targets[0].call = 99);
+    assert!(error.contains("a target or a window of a demonstration is not valid"), "{error}");
     std::fs::remove_file(folder.path().join(IMAGES)).unwrap();
     assert!(Landmarks::load(folder.path()).is_err());
 }

@@ -287,7 +287,7 @@ pub(super) mod tests {
         let reference = picture(&scene(&[([61.0, 50.0], red)]));
         let number = (50 - SIZE / 2) / STRIDE * ACROSS + (61 - SIZE / 2) / STRIDE;
         let window = Window::new(&reference, number);
-        assert!((window.middle[0] - 61.0).abs() <= 4.0 && (window.middle[1] - 50.0).abs() <= 4.0);
+        assert!(middle(number).iter().zip([61.0, 50.0]).all(|(middle, blob)| (middle - blob).abs() <= 4.0));
         for shift in [[0.0, 0.0], [1.3, -0.6], [-2.5, 2.0]] {
             let moved = picture(&scene(&[([61.0 + shift[0], 50.0 + shift[1]], red)]));
             let found = window.find(&moved);

@@ -161,8 +161,14 @@ pub(super) struct Rhythm {
 
 impl Rhythm {
     /// Whether plans are executed to their end.
-    pub(super) fn follows_plans(self) -> bool {
+    fn follows_plans(self) -> bool {
         matches!(self.emission, Emission::Plan | Emission::Aim)
+    }
+
+    /// Whether landmarks say what to do when an episode begins. The emitter would write other targets before the plan is at its end
+    /// in all other cases.
+    pub(super) fn follows_landmarks(self) -> bool {
+        self.emission == Emission::Plan
     }
 
     /// A robot with these skills.

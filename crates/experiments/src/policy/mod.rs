@@ -47,7 +47,7 @@ pub use self::vision::WEIGHTS;
 use crate::cycle::annotation::RunSkills;
 use crate::cycle::wake::{noise_at, without_positions};
 use crate::error::{Error, Result};
-use crate::landmarks::{self, Landmarks};
+use crate::landmarks::Landmarks;
 use crate::pictures::resampled;
 use crate::run_dir::{CONFIG, read_json};
 use crate::trained::{Phase, load_decoder, load_emitter};
@@ -428,12 +428,12 @@ impl RunPolicy {
                     rewritten[row] = true;
                 }
                 Need::Emission { words: instruction, beginning, begins, aims } => {
-                    let position = &positions[row];
-                    let landmarks = self.landmarks.as_ref().filter(|_| begins && self.rhythm.follows_plans());
-                    if let Some(landmarks) = landmarks
-                        && let Some(pieces) = seen_plan(&self.tongue, landmarks, &instruction, &one.images, position)?
-                    {
-                        begin(&self.tongue, execution, &body, position, &pieces)?;
+                    let landmarks = self.landmarks.as_ref().filter(|_| begins && self.rhythm.follows_landmarks());
+                    if let Some(seen) = landmarks.and_then(|landmarks| landmarks.plan(&instruction, &one.images)) {
+                        let plan = self.tongue.planner().of_calls(&seen.calls, &positions[row])?;
+                        let (task, motion) =
+                            (self.tongue.read(seen.task), self.tongue.moved(seen.motion, &seen.calls)?);
+                        execution.begin(&body, &positions[row], plan, task, motion, 0);
                         rewritten[row] = true;
                         continue;
                     }
@@ -578,26 +578,6 @@ impl RunPolicy {
             ..Decision::default()
         }
     }
-}
-
-/// The program of an instruction whose scene the landmarks know, with its targets where the images show them.
-fn seen_plan(
-    tongue: &Tongue,
-    landmarks: &Landmarks,
-    instruction: &str,
-    images: &[Frame],
-    position: &Position,
-) -> Result<Option<Vec<Piece>>> {
-    let Some(plan) = landmarks.plan(instruction, images) else { return Ok(None) };
-    let Some(mut pieces) = tongue.pieces(plan.task, plan.motion) else { return Ok(None) };
-    let calls = tongue.planner().of_pieces(&pieces, position, 0)?.calls;
-    let written = landmarks::targets(&tongue.alphabet.skills, &calls, landmarks.group());
-    if written.len() != plan.targets.len() {
-        return Ok(None);
-    }
-    let moves: Vec<(&[f64], &[f64])> = written.into_iter().zip(plan.targets.iter().map(Vec::as_slice)).collect();
-    tongue.replace_poses(&mut pieces, &moves);
-    Ok(Some(pieces))
 }
 
 /// An episode goes on with the task and the motion that were written for it.

@@ -14,7 +14,7 @@ use language::{
 };
 use models::Vocabulary;
 use models::vocabulary::{BoundVocabulary, Piece, VectorKind};
-use skills::{SkillAlphabet, SkillCall};
+use skills::{Argument, SkillAlphabet, SkillCall, SkillId};
 
 use super::record::TaskRecord;
 use crate::cycle::corpus::{GOAL, INSTRUCTED};
@@ -33,6 +33,9 @@ const MOST_BYTES: usize = 1 << 16;
 
 /// The most steps of normalisation of a client's program, which may write a large argument in few bytes as well.
 const MOST_STEPS: u64 = 1 << 18;
+
+/// A program is shown with other words if its targets are off by no more than this.
+const SHOWN: f64 = 1e-4;
 
 /// The language of a policy.
 pub(super) struct Tongue {
@@ -161,27 +164,69 @@ impl Tongue {
         self.look_at(&mut store, term)
     }
 
-    /// The tokens of a task and a motion, as the emitter would write them; `None` if they are not of this language.
-    pub(super) fn pieces(&self, task: &str, motion: &str) -> Option<Vec<Piece>> {
+    /// A program of this language as it is shown; nothing if it is not of this language.
+    pub(super) fn read(&self, text: &str) -> Written {
         let mut store = self.store.clone();
-        let mut term = |text: &str| Some(read(&mut store, &self.signature, text, Some(GOAL)).ok()?.term);
-        let terms = [term(task)?, term(motion)?];
-        Some(self.bound.encode(&store, &terms).pieces)
+        match read(&mut store, &self.signature, text, Some(GOAL)) {
+            Ok(typed) => self.look_at(&mut store, typed.term),
+            Err(_) => Written::default(),
+        }
     }
 
-    /// Puts other numbers in the place of poses. One that several calls share becomes that of the first of them.
-    pub(super) fn replace_poses(&self, pieces: &mut [Piece], moves: &[(&[f64], &[f64])]) {
+    /// A motion with other targets, as it is shown: in the words of `motion` if its own targets can be replaced there one by one,
+    /// and without the library otherwise.
+    pub(super) fn moved(&self, motion: &str, calls: &[SkillCall]) -> Result<Written> {
+        let own = self.read(motion);
+        let numbers = |calls: &[SkillCall]| -> Vec<Vec<f64>> {
+            let arguments = calls.iter().flat_map(|call| &call.arguments);
+            arguments
+                .map(|argument| match argument {
+                    Argument::To(numbers) | Argument::By(numbers) => numbers.clone(),
+                })
+                .collect()
+        };
+        let (before, after) = (numbers(&own.calls), numbers(calls));
+        if before.len() == after.len()
+            && let Some(mut pieces) = self.pieces(motion)
+        {
+            self.replace_poses(&mut pieces, &before, &after);
+            if let Some(written) = self.bound.decode(&pieces).first().map(|tokens| self.written(tokens)) {
+                let skills = |calls: &[SkillCall]| -> Vec<SkillId> { calls.iter().map(|call| call.skill).collect() };
+                let near = |(one, other): (&Vec<f64>, &Vec<f64>)| {
+                    one.iter().zip(other).all(|(one, other)| (one - other).abs() <= SHOWN * (1.0 + other.abs()))
+                };
+                let found = numbers(&written.calls);
+                if skills(&written.calls) == skills(calls) && found.iter().zip(&after).all(near) {
+                    return Ok(written);
+                }
+            }
+        }
+        let mut store = self.store.clone();
+        let term = self.alphabet.program(&mut store, calls)?;
+        Ok(self.look_at(&mut store, term))
+    }
+
+    /// The tokens of a program.
+    fn pieces(&self, text: &str) -> Option<Vec<Piece>> {
+        let mut store = self.store.clone();
+        let term = read(&mut store, &self.signature, text, Some(GOAL)).ok()?.term;
+        Some(self.bound.encode(&store, &[term]).pieces)
+    }
+
+    /// Puts other numbers in the place of poses that a program writes out.
+    fn replace_poses(&self, pieces: &mut [Piece], before: &[Vec<f64>], after: &[Vec<f64>]) {
         let Some(first) = VectorKind::Pose.symbols().next().map(|symbol| self.bound.id(symbol)) else { return };
         let starts: Vec<usize> = (0..pieces.len()).filter(|at| pieces[*at].id == first).collect();
+        let mut is_taken = vec![false; before.len()];
         for start in starts {
             let pose = &mut pieces[start..];
-            let is_own = |numbers: &[f64]| {
-                numbers.len() <= pose.len()
-                    && numbers.iter().zip(pose.iter()).all(|(number, piece)| (number - piece.number).abs() < 1e-9)
+            let is_own = |at: &usize| {
+                let numbers = before[*at].iter();
+                !is_taken[*at] && numbers.zip(pose.iter()).all(|(number, piece)| (number - piece.number).abs() < 1e-9)
             };
-            let Some((_, other)) = moves.iter().find(|(numbers, _)| is_own(numbers)) else { continue };
-            for (piece, number) in pose.iter_mut().zip(*other) {
-                // Short in the program, and the same in its text.
+            let Some(at) = (0..before.len()).find(is_own) else { continue };
+            is_taken[at] = true;
+            for (piece, number) in pose.iter_mut().zip(&after[at]) {
                 piece.number = format!("{number:.4e}").parse().unwrap_or(*number);
             }
         }

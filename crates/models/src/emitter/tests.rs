@@ -41,6 +41,7 @@ fn golden_config(form: Form, tied: bool) -> EmitterConfig {
         eye: None,
         tied,
         number_weight: 1.0,
+        distances: false,
         form,
     }
 }

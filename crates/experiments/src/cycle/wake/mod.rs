@@ -138,7 +138,8 @@ pub struct WakeSettings {
     /// Whether the heads also learn from the held-out episodes: for a policy that a simulator or a robot judges, which needs every
     /// demonstration. The figures of held-out frames are then of frames that the heads have seen, and say so.
     pub train_on_all: bool,
-    /// Whether a policy that executes whole plans corrects their targets by what a still camera sees when an episode begins.
+    /// Whether a policy that executes whole plans begins a known task with the program of the demonstration that looks most alike, its
+    /// targets moved to where a still camera sees them, and asks the emitter only about other tasks and scenes.
     pub landmarks: bool,
     /// How programs are searched for when a policy is evaluated.
     pub beam: BeamConfig,
