@@ -31,7 +31,7 @@ impl Distances {
     }
 
     /// Positions become distances.
-    pub(crate) fn from_positions(&self, pieces: &mut [Piece], position: &Position) {
+    pub(crate) fn to_distances(&self, pieces: &mut [Piece], position: &Position) {
         self.shift(pieces, position, |number, now| number - now);
     }
 
@@ -90,7 +90,7 @@ mod tests {
 
         let one = Distances::new(&bound, &layout(vec![group(Space::Pose(None), (0..6).collect())]));
         let mut written = pieces.clone();
-        one.from_positions(&mut written, &position);
+        one.to_distances(&mut written, &position);
         let numbers = |pieces: &[Piece]| pieces.iter().map(|piece| piece.number).collect::<Vec<f64>>();
         assert_eq!(numbers(&written)[1..7], [0.5, 4.0, 0.125, 0.0, 0.0, -1.0]);
         assert_eq!(written[7..], pieces[7..], "a twist is a distance already");
@@ -101,7 +101,7 @@ mod tests {
         let two = layout(vec![group(Space::Pose(None), (0..6).collect()), group(Space::Pose(None), (0..6).collect())]);
         for layout in [unseen, two] {
             let mut written = pieces.clone();
-            Distances::new(&bound, &layout).from_positions(&mut written, &position);
+            Distances::new(&bound, &layout).to_distances(&mut written, &position);
             assert_eq!(written, pieces, "it is not known which position a pose is a distance from");
         }
     }

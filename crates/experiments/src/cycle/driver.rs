@@ -323,10 +323,13 @@ pub(super) fn policy(
     )?;
     let growth = Growth::between(&old, vocabulary, &mut arm.written.store, &arm.written.signature)?;
     let Arm { written, rewriting, .. } = arm;
-    if settings.landmarks && rewriting.is_some() && session.run.is_first() {
-        let World { demonstrations, corpus, .. } = world;
-        let landmarks = Landmarks::of(prepared, demonstrations, corpus, &written, settings.train_on_all)?;
-        landmarks.map(|landmarks| landmarks.write(&session.run.path(folder))).transpose()?;
+    if settings.landmarks && rewriting.is_some() {
+        session.announce(&format!("{folder} landmarks"), false)?;
+        if session.run.is_first() {
+            let World { demonstrations, corpus, .. } = world;
+            let landmarks = Landmarks::of(prepared, demonstrations, corpus, &written, settings.train_on_all)?;
+            landmarks.map(|landmarks| landmarks.write(&session.run.path(folder))).transpose()?;
+        }
     }
     let (table, words) = (&world.table, &world.words);
     let pictures =

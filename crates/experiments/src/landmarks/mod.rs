@@ -217,11 +217,25 @@ impl Landmarks {
         Landmarks::new(record, images).map(Some)
     }
 
+    /// What a user should know about it.
+    pub(crate) fn note(&self) -> String {
+        let demonstrations = self.record.tasks.iter().flat_map(|task| &task.demonstrations);
+        let (targets, followed) = demonstrations.fold((0, 0), |(targets, followed), one| {
+            (targets + one.targets.len(), followed + one.followed.iter().filter(|windows| !windows.is_empty()).count())
+        });
+        format!(
+            "an episode of a known task begins with the program of the demonstration that looks most alike; camera {} tells where \
+             {followed} of {targets} targets of demonstrations are",
+            self.record.camera
+        )
+    }
+
     /// What to do about what the cameras show when an episode begins; `None` if the instruction is new, or if nothing looks like
     /// any demonstration of it. Case and punctuation of instructions do not matter.
     pub(crate) fn plan(&self, instruction: &str, images: &[Frame]) -> Option<SeenPlan<'_>> {
         let task = self.record.tasks.iter().position(|task| same_words(&task.instruction, instruction))?;
-        let picture = Picture::new(&Picture::of(images.get(self.record.camera)?));
+        let image = images.get(self.record.camera).filter(|image| image.width.min(image.height) >= SIDE)?;
+        let picture = Picture::new(&Picture::of(image));
         let TaskRecord { program, demonstrations, .. } = &self.record.tasks[task];
         let found: Vec<Vec<Seen>> = demonstrations
             .iter()

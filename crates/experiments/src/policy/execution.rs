@@ -203,7 +203,7 @@ impl Execution {
 
     /// Whether the robot is where its last actions cannot have led it.
     pub(super) fn has_jumped(&self, body: &Body<'_>, position: &Position) -> bool {
-        body.from_path(position, &self.path) > ASTRAY
+        body.off_path(position, &self.path) > ASTRAY
     }
 
     /// Actions are sent, in the units of the dataset.
@@ -454,7 +454,7 @@ impl Body<'_> {
     }
 
     /// How far a position is from a path as far as groups are seen, in steps of the grid; 0 for a path without points.
-    fn from_path(&self, position: &Position, path: &[Position]) -> f64 {
+    fn off_path(&self, position: &Position, path: &[Position]) -> f64 {
         let flat = |position: &Position| -> Vec<f64> {
             let groups = position.iter().zip(&self.alphabet.grids).zip(&self.alphabet.layout.groups);
             let seen = groups.filter(|(_, group)| is_seen(group)).map(|(parts, _)| parts);

@@ -221,6 +221,7 @@ impl RunPolicy {
         let setting = |place: &str| config.pointer(&format!("/settings/{place}")).cloned().unwrap_or(Value::Null);
         let beam: BeamConfig = serde_json::from_value(setting("wake/beam")).unwrap_or_default();
         let horizon = setting("cycle/horizon_segments").as_u64().unwrap_or(1) as usize;
+        let landmarks = Landmarks::load(&folder)?;
         let about = About {
             record,
             cameras: if eye.is_some() || widths.features > 0 { source.cameras } else { Vec::new() },
@@ -231,7 +232,7 @@ impl RunPolicy {
             widths,
             chunk: decoder.model.config().chunk,
             library: tongue.library.len(),
-            notes: note.into_iter().collect(),
+            notes: note.into_iter().chain(landmarks.as_ref().map(Landmarks::note)).collect(),
         };
         let readable = annotation.into_iter().flat_map(|run| run.skills).map(|skill| (skill.skill, skill.name));
         Ok(RunPolicy {
@@ -245,7 +246,7 @@ impl RunPolicy {
                 emitter: emitter.model,
             }),
             decoder: decoder.model,
-            landmarks: Landmarks::load(&folder)?,
+            landmarks,
             // The world model sees cached features, which a policy with an eye does not compute.
             world: if eye.is_none() { world(run, device, &trained.scales) } else { None },
             scales: trained.scales,

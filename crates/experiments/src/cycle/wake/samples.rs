@@ -181,7 +181,7 @@ impl Samples {
     fn written(&self, frame: usize, config: &EmitterConfig) -> Vec<Piece> {
         let mut pieces = self.target(frame).pieces.clone();
         if config.distances {
-            self.distances.from_positions(&mut pieces, &self.positions[frame]);
+            self.distances.to_distances(&mut pieces, &self.positions[frame]);
         }
         pieces
     }
