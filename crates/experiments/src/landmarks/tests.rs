@@ -78,7 +78,7 @@ fn the_camera_is_found_and_targets_move_with_what_is_seen() {
         assert!((found - wanted).abs() < 0.004, "{:?}", landmarks.record.jacobian);
     }
     let (mut before, mut after, mut count) = (0.0, 0.0, 0.0);
-    for task in 0..SCENES.len() {
+    for (task, middles) in SCENES.iter().enumerate() {
         for _ in 0..5 {
             let (image, targets) = shown(task, &mut generator);
             let plan = landmarks.plan(&format!("task {task}"), &[image]).unwrap();
@@ -86,7 +86,7 @@ fn the_camera_is_found_and_targets_move_with_what_is_seen() {
                 (plan.task, plan.motion),
                 (&*format!("program of task {task}"), &*format!("motion of task {task}"))
             );
-            for (at, middle) in SCENES[task].map(place).iter().enumerate() {
+            for (at, middle) in middles.map(place).iter().enumerate() {
                 let Argument::To(found) = &plan.calls[at].arguments[0] else { panic!("a target is a place") };
                 // What is known without looking is where things are on average.
                 before += distance(middle, &targets[at]);
