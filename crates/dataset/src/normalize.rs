@@ -87,7 +87,7 @@ impl Normalization {
     }
 
     /// The same with one scale for neighbouring places that are in one unit, such as pixels: the root of their mean square. A
-    /// place that hardly changes then stays small, where a scale of its own would turn its noise into a signal. Places that
+    /// place that hardly changes then stays small, where dividing by its own deviation would turn noise into a signal. Places that
     /// never change, whose scale is 1, count as zero. `widths` says how many places each unit has.
     pub fn with_shared_scales(mut self, widths: impl IntoIterator<Item = usize>) -> Normalization {
         let mut rest = self.scale.as_mut_slice();

@@ -86,7 +86,7 @@ struct TaskRecord {
     demonstrations: Vec<DemonstrationRecord>,
 }
 
-/// A demonstration; each has an image of its own.
+/// A demonstration. `landmarks.rgb` has one image for each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DemonstrationRecord {

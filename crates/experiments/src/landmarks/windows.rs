@@ -294,7 +294,7 @@ pub(super) mod tests {
             assert!((found.shift[0] - shift[0]).abs() < 0.1 && (found.shift[1] - shift[1]).abs() < 0.1, "{found:?}");
             assert!(found.left < 0.02, "{found:?}");
         }
-        // Where the blob is no more, that is said.
+        // An image without the blob is recognised as different.
         assert!(window.find(&picture(&scene(&[]))).left > 0.5);
     }
 

@@ -5,6 +5,8 @@
 //! state ──────────────────────┼─► emitter ─► program ─► decoder ─► actions, in the dataset's units and limits
 //! instruction or program ─────┘   only when the active call has ended
 //! ```
+//! A policy with [`Landmarks`] does not ask the emitter when an episode of a known task begins: its program is then that of the
+//! demonstration that looks most alike, with its targets moved, and a controller can execute it in the place of the decoder.
 //! Heads with an eye see the images themselves, and there is no vision before them. A policy that was trained without programs
 //! has no emitter: its decoder reads the instruction.
 //! [`RunPolicy::load`] needs the directory of a run and no data; [`record`] is what the run writes down for it. [`RunPolicy::act`]
@@ -36,8 +38,8 @@ use models::{EyeConfig, Look, Scales, Widths, WorldModel};
 use serde_json::Value;
 use skills::Position;
 
-use self::execution::{Body, Execution, Need, Plan, Rhythm};
 pub use self::execution::{Emission, Executor};
+use self::execution::{Execution, Need, Plan, Rhythm};
 use self::files::{folder, world};
 pub use self::record::{POLICY, PolicyRecord, TaskRecord};
 pub use self::tongue::Refusal;
@@ -468,6 +470,9 @@ impl RunPolicy {
             if emitter.config().distances {
                 self.tongue.distances.to_positions(&mut pieces, &positions[row]);
             }
+            let programs = self.tongue.bound.decode(&pieces);
+            let mut programs = programs.iter().map(|tokens| self.tongue.written(tokens));
+            let (task, motion) = (programs.next().unwrap_or_default(), programs.next().unwrap_or_default());
             if let Some(execution) = self.episodes.get_mut(&batch[row].client) {
                 if aims {
                     let seen = self.tongue.planner().of_pieces(&pieces, &positions[row], 0)?;
@@ -476,7 +481,9 @@ impl RunPolicy {
                     }
                     continue;
                 }
-                begin(&self.tongue, execution, &body, &positions[row], &pieces)?;
+                let over = execution.over(&body, &motion);
+                let plan = self.tongue.planner().of_pieces(&pieces, &positions[row], over)?;
+                execution.begin(&body, &positions[row], plan, task, motion, over);
             }
             rewritten[row] = true;
         }
@@ -579,23 +586,6 @@ impl RunPolicy {
             ..Decision::default()
         }
     }
-}
-
-/// An episode goes on with the task and the motion that were written for it.
-fn begin(
-    tongue: &Tongue,
-    execution: &mut Execution,
-    body: &Body<'_>,
-    position: &Position,
-    pieces: &[Piece],
-) -> Result<()> {
-    let programs = tongue.bound.decode(pieces);
-    let mut programs = programs.iter().map(|tokens| tongue.written(tokens));
-    let (task, motion) = (programs.next().unwrap_or_default(), programs.next().unwrap_or_default());
-    let over = execution.over(body, &motion);
-    let plan = tongue.planner().of_pieces(pieces, position, over)?;
-    execution.begin(body, position, plan, task, motion, over);
-    Ok(())
 }
 
 /// A decision that a robot can execute.
